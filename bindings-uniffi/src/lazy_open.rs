@@ -1,16 +1,17 @@
 //! A [`Verbatim`] that opens on first use, closes on a pause, and opens again on the next call.
 
 use std::{
+    ops::Deref,
     path::PathBuf,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
 };
 
-use tokio::sync::OnceCell;
+use tokio::sync::{OnceCell, watch};
 use transcript_core::{Error, ErrorKind, Retry};
-use verbatim::{Options, Verbatim};
+use verbatim::{Options, StorageOptions, Verbatim};
 
 #[cfg(feature = "local-service")]
 use crate::ports::{ForeignMailer, Mailer};
@@ -19,14 +20,85 @@ use crate::{
     runtime,
 };
 
-type OpenCell = Arc<OnceCell<OpenVerbatim>>;
-
 /// An open [`Verbatim`] with its mail sender.
 struct OpenVerbatim {
     verbatim: Verbatim,
-    /// Sends mails until it is dropped.
+    /// Sends mails until it is stopped.
     #[cfg(feature = "local-service")]
-    _mail_sender: Option<verbatim::JobHandle>,
+    mail_sender: Mutex<Option<verbatim::JobHandle>>,
+}
+
+/// Number of running calls, or of running closings. A clone counts the same.
+#[derive(Clone, Default)]
+struct RunningCount(Arc<watch::Sender<usize>>);
+
+/// Something that runs; drop ends it.
+struct RunningGuard(RunningCount);
+
+impl RunningCount {
+    fn start(&self) -> RunningGuard {
+        self.0.send_modify(|count| *count += 1);
+        RunningGuard(self.clone())
+    }
+
+    async fn wait_until_idle(&self) {
+        let mut count = self.0.subscribe();
+        // This object owns the sender, so the channel is open.
+        let _open = count.wait_for(|count| *count == 0).await;
+    }
+}
+
+impl Drop for RunningGuard {
+    fn drop(&mut self) {
+        self.0.0.send_modify(|count| *count = count.saturating_sub(1));
+    }
+}
+
+/// A [`Verbatim`] from its first call until it is closed.
+#[derive(Clone, Default)]
+struct Session {
+    cell: Arc<OnceCell<OpenVerbatim>>,
+    /// The calls that opened it, or wait for it to open.
+    calls: RunningCount,
+}
+
+impl Session {
+    /// Waits for running work; what is open stays open.
+    async fn wait_until_idle(&self) {
+        self.calls.wait_until_idle().await;
+        if let Some(open) = self.cell.get() {
+            open.verbatim.transcripts().close().await;
+        }
+    }
+
+    /// Waits for running work, also of the mail sender, and closes.
+    async fn close(self) {
+        self.calls.wait_until_idle().await;
+        let Some(open) = self.cell.get() else { return };
+        #[cfg(feature = "local-service")]
+        {
+            let sender = open.mail_sender.lock().unwrap_or_else(PoisonError::into_inner).take();
+            // Before the stores close: the outcome of a mail that is being sent is stored.
+            if let Some(sender) = sender {
+                sender.stop().await;
+            }
+        }
+        open.verbatim.close().await;
+    }
+}
+
+/// The [`Verbatim`] of a call: closing waits until it is dropped.
+pub(crate) struct OpenCall {
+    verbatim: Verbatim,
+    _running: RunningGuard,
+}
+
+impl Deref for OpenCall {
+    type Target = Verbatim;
+
+    fn deref(&self) -> &Verbatim {
+        &self.verbatim
+    }
 }
 
 /// Opens a [`Verbatim`] on first use.
@@ -37,7 +109,9 @@ pub(crate) struct LazyVerbatim {
     #[cfg(feature = "local-service")]
     mailer: Option<Arc<dyn Mailer>>,
     is_closed: AtomicBool,
-    cell: Mutex<OpenCell>,
+    session: Mutex<Session>,
+    /// The sessions that are being closed.
+    closings: RunningCount,
 }
 
 transcript_core::debug_fields!(LazyVerbatim |this| { is_closed: this.is_closed() });
@@ -50,7 +124,8 @@ impl LazyVerbatim {
             #[cfg(feature = "local-service")]
             mailer: None,
             is_closed: AtomicBool::new(false),
-            cell: Mutex::default(),
+            session: Mutex::default(),
+            closings: RunningCount::default(),
         }
     }
 
@@ -65,13 +140,20 @@ impl LazyVerbatim {
         self.is_closed.load(Ordering::Acquire)
     }
 
-    /// Opens it if necessary. Call this on the runtime.
+    fn lock_session(&self) -> MutexGuard<'_, Session> {
+        self.session.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Opens it if necessary. Call this on the runtime, and keep the result until the call ends.
     ///
     /// # Errors
     /// `Closed`; failures of the storage.
-    pub(crate) async fn open(&self) -> Result<Verbatim, VerbatimError> {
+    pub(crate) async fn open(&self) -> Result<OpenCall, VerbatimError> {
         self.reject_closed()?;
-        let cell = Arc::clone(&self.cell.lock().unwrap_or_else(PoisonError::into_inner));
+        let (cell, running) = {
+            let session = self.lock_session();
+            (Arc::clone(&session.cell), session.calls.start())
+        };
         let open = async || {
             // Closed while another caller, who has left, was opening.
             self.reject_closed()?;
@@ -81,16 +163,15 @@ impl LazyVerbatim {
             let verbatim = Verbatim::open(self.options.clone()).await?;
             Ok::<_, VerbatimError>(OpenVerbatim {
                 #[cfg(feature = "local-service")]
-                _mail_sender: self
-                    .mailer
-                    .clone()
-                    .map(|mailer| verbatim.start_mail(Arc::new(ForeignMailer(mailer)))),
+                mail_sender: Mutex::new(
+                    self.mailer.clone().map(|mailer| verbatim.start_mail(Arc::new(ForeignMailer(mailer)))),
+                ),
                 verbatim,
             })
         };
         let verbatim = cell.get_or_try_init(open).await?.verbatim.clone();
         self.reject_closed()?;
-        Ok(verbatim)
+        Ok(OpenCall { verbatim, _running: running })
     }
 
     fn reject_closed(&self) -> Result<(), VerbatimError> {
@@ -100,32 +181,43 @@ impl LazyVerbatim {
         }
     }
 
-    /// Waits for running work and closes; the next call opens again, even while this one waits.
+    /// Waits for running work and closes the files; the next call opens again, even while this one waits.
+    ///
+    /// Without files nothing is closed, because a storage in memory would be lost.
     pub(crate) async fn pause(&self) {
-        let cell = std::mem::take(&mut *self.cell.lock().unwrap_or_else(PoisonError::into_inner));
-        // Waits for a caller that is opening, and opens nothing itself.
-        if let Ok(open) = cell.get_or_try_init(|| std::future::ready(Err(()))).await {
-            open.verbatim.close().await;
+        if matches!(self.options.storage, StorageOptions::Memory) {
+            let session = self.lock_session().clone();
+            session.wait_until_idle().await;
+        } else {
+            self.close_session();
         }
+        self.closings.wait_until_idle().await;
     }
 
     /// Waits for running work and closes; later calls fail as `Closed`.
     pub(crate) async fn close(&self) {
         self.is_closed.store(true, Ordering::Release);
-        self.pause().await;
+        self.close_session();
+        self.closings.wait_until_idle().await;
+    }
+
+    /// Starts closing the session. A caller that waits for it may leave: it does not end the task.
+    fn close_session(&self) {
+        let session = std::mem::take(&mut *self.lock_session());
+        let closing = self.closings.start();
+        tokio::spawn(async move {
+            session.close().await;
+            drop(closing);
+        });
     }
 }
 
 impl Drop for LazyVerbatim {
     fn drop(&mut self) {
-        let cell = std::mem::take(self.cell.get_mut().unwrap_or_else(PoisonError::into_inner));
-        if let (Some(_), Ok(runtime)) = (cell.get(), runtime::handle()) {
+        let session = std::mem::take(self.session.get_mut().unwrap_or_else(PoisonError::into_inner));
+        if let (Some(_), Ok(runtime)) = (session.cell.get(), runtime::handle()) {
             // Closing waits for work, so it runs on the runtime and not on the app's thread.
-            runtime.spawn(async move {
-                if let Some(open) = cell.get() {
-                    open.verbatim.close().await;
-                }
-            });
+            runtime.spawn(session.close());
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
+#[cfg(feature = "local-service")]
+use transcript_core::memory::{MemoryDirectory, MemoryLedger};
 use transcript_core::{supplier::SupplierKind, video::Platform};
 #[cfg(feature = "service")]
 use verbatim::service::ServiceOptions;
@@ -54,7 +56,8 @@ pub enum Storage {
     },
     /// Transcripts in one SQLite file, everything else in memory.
     ///
-    /// For an app without a service in its process.
+    /// For an app without a service in its process: a pause loses queued mails and the replies for idempotency keys.
+    /// Keys, accounts and credits stay until the process ends.
     ArchiveFile {
         /// The file.
         path: String,
@@ -85,6 +88,7 @@ pub enum SupplierSpec {
 
 /// A model of an OpenAI-compatible service.
 #[derive(Clone, uniffi::Record)]
+#[uniffi::export(Debug)]
 pub struct ModelService {
     /// Address of the service, including `/v1`.
     pub base_url: String,
@@ -97,6 +101,7 @@ pub struct ModelService {
 
 /// Another Verbatim server as a supplier.
 #[derive(Clone, uniffi::Record)]
+#[uniffi::export(Debug)]
 pub struct RemoteServer {
     /// Address of the server.
     pub base_url: String,
@@ -106,6 +111,7 @@ pub struct RemoteServer {
 
 /// All options. By default everything is stored in memory, and requests go to the platforms directly.
 #[derive(Clone, Default, uniffi::Record)]
+#[uniffi::export(Debug)]
 pub struct TranscriptsOptions {
     /// Storage; `None`: in memory.
     #[uniffi(default = None)]
@@ -294,6 +300,12 @@ fn set_custom_ports(given: TranscriptsOptions, options: &mut Options) -> Result<
         ports.directory =
             given.directory.map(|store| Arc::new(ForeignStore::new("directory", store, store_timeout)) as _);
     }
+    #[cfg(feature = "local-service")]
+    if matches!(options.storage, StorageOptions::ArchiveFile(_)) {
+        // Stores of this object: those of the facade are lost with a pause, which closes the file.
+        ports.ledger.get_or_insert_with(|| Arc::new(MemoryLedger::default()));
+        ports.directory.get_or_insert_with(|| Arc::new(MemoryDirectory::default()));
+    }
     #[cfg(feature = "chat")]
     if let Some(model) = given.chat_model {
         let tokens = given.chat_context_tokens.unwrap_or(CONTEXT_TOKENS).max(1);
@@ -301,7 +313,7 @@ fn set_custom_ports(given: TranscriptsOptions, options: &mut Options) -> Result<
     }
     #[cfg(feature = "chat")]
     if let Some(model) = given.embedding_model {
-        ports.embedder = Some(Arc::new(ForeignEmbedder::new(model)));
+        ports.embedder = Some(Arc::new(ForeignEmbedder::new(model)?));
     }
     let supplier_timeout = timeout("supplier_timeout", given.supplier_timeout, SUPPLIER_TIMEOUT)?;
     let Some(specs) = given.suppliers else {

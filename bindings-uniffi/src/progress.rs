@@ -1,12 +1,20 @@
 //! Delivery of progress to listeners of the app.
 
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    collections::HashSet,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
 use async_trait::async_trait;
-use tokio::{sync::mpsc, task::JoinHandle};
+use tokio::{
+    sync::{mpsc, watch},
+    task::JoinHandle,
+    time::timeout,
+};
 use transcript_core::{
     engine,
     video::{Platform, VideoId},
@@ -17,11 +25,11 @@ use crate::{
     transcripts::BatchResult,
 };
 
-/// Maximum of queued events per listener.
+/// Maximum of queued stages per listener.
 ///
 /// Further stages are dropped, because work does not wait for listeners.
-const QUEUED_MAX: usize = 256;
-/// How long a finished call waits for its listener to receive queued events.
+const STAGES_MAX: usize = 256;
+/// How long a finished call waits for its listener: for all queued stages, and for each queued result.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Progress of a fetch.
@@ -43,7 +51,8 @@ pub struct Stage {
 
 /// Receives the progress of a call.
 ///
-/// Errors are ignored. A listener that never returns receives no further events.
+/// Errors are ignored. A slow listener misses stages, but no result of a batch. One that takes longer than a second for
+/// an event of a call that has ended receives no further events.
 #[uniffi::export(foreign)]
 #[async_trait]
 pub trait ProgressListener: Send + Sync {
@@ -60,11 +69,46 @@ enum ListenerEvent {
     Result(Box<BatchResult>),
 }
 
-/// A listener and its video; `None`: all videos.
+/// Videos whose stages a listener receives; `None`: all.
+pub(crate) type VideoFilter = Option<HashSet<VideoId>>;
+
+/// What a listener has not received yet.
+#[derive(Default)]
+struct Backlog {
+    stages: AtomicUsize,
+    results: watch::Sender<usize>,
+    /// Whether queued stages are left out: the call has ended, and only results matter.
+    is_without_stages: AtomicBool,
+}
+
+/// Queue of one listener. The call returns its results anyway, so a queue of any length costs little.
+#[derive(Clone)]
+struct ListenerQueue {
+    events: mpsc::UnboundedSender<ListenerEvent>,
+    backlog: Arc<Backlog>,
+}
+
+impl ListenerQueue {
+    fn send(&self, event: ListenerEvent) {
+        match event {
+            ListenerEvent::Stage(_) => {
+                if self.backlog.stages.load(Ordering::Relaxed) >= STAGES_MAX {
+                    return;
+                }
+                self.backlog.stages.fetch_add(1, Ordering::Relaxed);
+            }
+            ListenerEvent::Result(_) => self.backlog.results.send_modify(|count| *count += 1),
+        }
+        // The listener's task ends only if the listener panics.
+        let _ended = self.events.send(event);
+    }
+}
+
+/// A listener and its videos.
 struct ListenerEntry {
     id: u64,
-    video: Option<VideoId>,
-    events: mpsc::Sender<ListenerEvent>,
+    videos: VideoFilter,
+    queue: ListenerQueue,
 }
 
 #[derive(Default)]
@@ -81,7 +125,8 @@ pub(crate) struct Progress(Mutex<ListenerTable>);
 impl engine::EngineObserver for Progress {
     fn on_stage(&self, stage: engine::FetchStage) {
         let table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_for = |entry: &&ListenerEntry| entry.video.as_ref().is_none_or(|video| *video == stage.video);
+        let is_for =
+            |entry: &&ListenerEntry| entry.videos.as_ref().is_none_or(|videos| videos.contains(&stage.video));
         for entry in table.entries.iter().filter(is_for) {
             let event = Stage {
                 platform: stage.video.platform(),
@@ -92,33 +137,49 @@ impl engine::EngineObserver for Progress {
                 total: count(stage.total),
             };
             // A slow listener misses stages; the call itself returns the result.
-            let _dropped = entry.events.try_send(ListenerEvent::Stage(event));
+            entry.queue.send(ListenerEvent::Stage(event));
         }
     }
 }
 
 impl Progress {
-    /// Subscribes a listener to one video or to all, until the guard is finished or dropped.
+    /// Subscribes a listener to the stages of videos, until the guard is finished or dropped.
     pub(crate) fn subscribe(
         self: &Arc<Self>,
         listener: Arc<dyn ProgressListener>,
-        video: Option<VideoId>,
+        videos: VideoFilter,
     ) -> ListeningGuard {
-        let (events, mut queue) = mpsc::channel(QUEUED_MAX);
-        let task = tokio::spawn(async move {
-            while let Some(event) = queue.recv().await {
-                // Errors of the listener do not affect the call.
-                let _ignored = match event {
-                    ListenerEvent::Stage(stage) => listener.on_stage(stage).await,
-                    ListenerEvent::Result(result) => listener.on_result(*result).await,
-                };
-            }
-        });
+        let (events, received) = mpsc::unbounded_channel();
+        let queue = ListenerQueue { events, backlog: Arc::default() };
+        let task = tokio::spawn(deliver(listener, received, Arc::clone(&queue.backlog)));
         let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         table.last_id += 1;
         let id = table.last_id;
-        table.entries.push(ListenerEntry { id, video, events: events.clone() });
-        ListeningGuard { id, progress: Arc::clone(self), events: Some(events), task }
+        table.entries.push(ListenerEntry { id, videos, queue: queue.clone() });
+        ListeningGuard { id, progress: Arc::clone(self), queue: Some(queue), task }
+    }
+}
+
+/// Passes events to a listener, one after another, until their senders are dropped.
+async fn deliver(
+    listener: Arc<dyn ProgressListener>,
+    mut events: mpsc::UnboundedReceiver<ListenerEvent>,
+    backlog: Arc<Backlog>,
+) {
+    while let Some(event) = events.recv().await {
+        // Errors of the listener do not affect the call.
+        match event {
+            ListenerEvent::Stage(stage) => {
+                backlog.stages.fetch_sub(1, Ordering::Relaxed);
+                if !backlog.is_without_stages.load(Ordering::Relaxed) {
+                    let _ignored = listener.on_stage(stage).await;
+                }
+            }
+            ListenerEvent::Result(result) => {
+                let _ignored = listener.on_result(*result).await;
+                backlog.results.send_modify(|count| *count = count.saturating_sub(1));
+            }
+        }
     }
 }
 
@@ -126,27 +187,39 @@ impl Progress {
 pub(crate) struct ListeningGuard {
     id: u64,
     progress: Arc<Progress>,
-    events: Option<mpsc::Sender<ListenerEvent>>,
+    queue: Option<ListenerQueue>,
     task: JoinHandle<()>,
 }
 
 impl ListeningGuard {
     /// Queues the result of a link.
-    pub(crate) async fn send_result(&self, result: BatchResult) {
-        if let Some(events) = &self.events {
-            let sent = events.send(ListenerEvent::Result(Box::new(result)));
-            let _slow = tokio::time::timeout(FLUSH_TIMEOUT, sent).await;
+    pub(crate) fn send_result(&self, result: BatchResult) {
+        if let Some(queue) = &self.queue {
+            queue.send(ListenerEvent::Result(Box::new(result)));
         }
     }
 
-    /// Ends the subscription after the queued events are delivered, or after [`FLUSH_TIMEOUT`].
+    /// Ends the subscription after the queued events are delivered.
+    ///
+    /// After [`FLUSH_TIMEOUT`] the queued stages are left out, and results are delivered as long as none takes longer.
     pub(crate) async fn finish(mut self) {
+        let backlog = self.queue.as_ref().map(|queue| Arc::clone(&queue.backlog));
         self.unsubscribe();
-        let _slow = tokio::time::timeout(FLUSH_TIMEOUT, &mut self.task).await;
+        if timeout(FLUSH_TIMEOUT, &mut self.task).await.is_ok() {
+            return;
+        }
+        let Some(backlog) = backlog else { return };
+        backlog.is_without_stages.store(true, Ordering::Relaxed);
+        let mut results = backlog.results.subscribe();
+        while *results.borrow_and_update() > 0 {
+            if timeout(FLUSH_TIMEOUT, results.changed()).await.is_err() {
+                return;
+            }
+        }
     }
 
     fn unsubscribe(&mut self) {
-        self.events = None;
+        self.queue = None;
         let mut table = self.progress.0.lock().unwrap_or_else(PoisonError::into_inner);
         table.entries.retain(|entry| entry.id != self.id);
     }

@@ -14,7 +14,7 @@ use crate::{
 /// A passage of an archived transcript that contains all words of a query.
 #[derive(Clone, Debug, PartialEq, uniffi::Record)]
 pub struct SearchHit {
-    /// The transcript.
+    /// The transcript, without the times of words: many hits can be of one long video.
     pub transcript: Transcript,
     /// Start of the passage in milliseconds.
     pub start_ms: i64,
@@ -54,8 +54,12 @@ impl Transcripts {
 
 impl From<verbatim::SearchHit> for SearchHit {
     fn from(hit: verbatim::SearchHit) -> Self {
+        let mut transcript = Transcript::from_stored(&hit.stored, true);
+        for segment in &mut transcript.segments {
+            segment.words = Vec::new();
+        }
         Self {
-            transcript: Transcript::from_stored(&hit.stored, true),
+            transcript,
             start_ms: count(hit.start_ms),
             end_ms: count(hit.end_ms),
             text: hit.text,

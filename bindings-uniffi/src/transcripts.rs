@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use transcript_core::{archive::ArchiveStats, video::VideoLink};
-use verbatim::{GetOutcome, GetRequest, TranscriptStream};
+use transcript_core::{archive::ArchiveStats, supplier::ResolveOutcome, video::VideoLink};
+use verbatim::{GetOutcome, GetRequest, TranscriptStream, Verbatim};
 
 use crate::{
     batch::Batch,
@@ -11,7 +11,7 @@ use crate::{
     error::{Failure, VerbatimError, count},
     lazy_open::LazyVerbatim,
     options::{self, TranscriptsOptions},
-    progress::{ListeningGuard, Progress, ProgressListener},
+    progress::{ListeningGuard, Progress, ProgressListener, VideoFilter},
     transcript::Transcript,
 };
 
@@ -150,27 +150,30 @@ impl Transcripts {
         batch: Option<Arc<Batch>>,
     ) -> Result<Transcript, VerbatimError> {
         let (lazy, progress) = (Arc::clone(&self.lazy), Arc::clone(&self.progress));
-        run(call, async move {
+        let (result, listening) = run(call, async move {
             let verbatim = lazy.open().await?;
-            let listening = listener.map(|listener| progress.subscribe(listener, parse_video(&link)));
+            let listening = match listener {
+                Some(listener) => Some(progress.subscribe(listener, video_of(&verbatim, &link).await)),
+                None => None,
+            };
             let request = GetRequest { link, language, translated, ..GetRequest::default() };
             let outcome = match batch {
                 Some(batch) => batch.waits.get(&verbatim, request).await,
                 None => verbatim.get(request).await,
             };
-            if let Some(listening) = listening {
-                listening.finish().await;
-            }
-            into_transcript(outcome?)
+            Ok((outcome.map_err(VerbatimError::from).and_then(into_transcript), listening))
         })
-        .await
+        .await?;
+        finish(listening, None).await?;
+        result
     }
 
     /// Returns the transcripts of several videos in the order of the links. A failure is a result.
     ///
     /// `concurrency` links are processed at the same time, by default 8. `listener` receives each result when it is
-    /// complete. A link waits while the sources of its platform are paused, as `batch` says, by default at most 300
-    /// seconds without a success in between.
+    /// complete, and the stages of these videos; of all videos if a short link is among the links. A link waits while
+    /// the sources of its platform are paused, as `batch` says, by default at most 300 seconds without a success in
+    /// between. The call returns after the listener has received all results, unless one takes it longer than a second.
     ///
     /// # Errors
     /// `InvalidInput` if `concurrency` is 0; `Cancelled`, `TimedOut`.
@@ -195,9 +198,10 @@ impl Transcripts {
             return Err(Failure::invalid_input("concurrency must be at least 1"));
         }
         let (lazy, progress) = (Arc::clone(&self.lazy), Arc::clone(&self.progress));
-        run(call, async move {
+        let untimed = call.clone().map(|call| CallOptions { timeout: None, ..call });
+        let (results, listening) = run(call, async move {
             let verbatim = lazy.open().await?;
-            let listening = listener.map(|listener| progress.subscribe(listener, None));
+            let listening = listener.map(|listener| progress.subscribe(listener, videos_of(&links)));
             let requests = links.into_iter().map(|link| GetRequest {
                 link,
                 language: language.clone(),
@@ -209,12 +213,11 @@ impl Transcripts {
                 stream = stream.with_batch(batch.waits.clone());
             }
             let results = collect(stream, listening.as_ref()).await;
-            if let Some(listening) = listening {
-                listening.finish().await;
-            }
-            Ok(results)
+            Ok((results, listening))
         })
-        .await
+        .await?;
+        finish(listening, untimed).await?;
+        Ok(results)
     }
 
     /// Fetches a transcript again, and archives it as a new revision if it changed.
@@ -301,8 +304,9 @@ impl Transcripts {
     /// Waits for running work and closes the files; the next call opens them again.
     ///
     /// For an app that enters the background: systems can end an app that holds a file lock there. Cancel flows and
-    /// batches first: their next call opens the files again. A call that is still opening the files may fail as
-    /// `Unavailable`; repeat it.
+    /// batches first: it waits for all calls that run, a batch of links included, and the next call of a flow opens the
+    /// files again. If it is cancelled or exceeds its timeout, closing continues; another call waits for it. What is
+    /// stored in memory stays there.
     #[uniffi::method(default(call = None))]
     pub async fn pause(&self, call: Option<CallOptions>) -> Result<(), VerbatimError> {
         let lazy = Arc::clone(&self.lazy);
@@ -330,12 +334,38 @@ impl Transcripts {
     }
 }
 
-/// The video of a link; `None` for a short link, which must be resolved first.
-fn parse_video(link: &str) -> Option<transcript_core::video::VideoId> {
-    match VideoLink::parse(link) {
+/// Waits for a listener after the timed work: a slow one does not make a finished call fail as `TimedOut`.
+async fn finish(listening: Option<ListeningGuard>, call: Option<CallOptions>) -> Result<(), VerbatimError> {
+    let Some(listening) = listening else { return Ok(()) };
+    let finish = async move {
+        listening.finish().await;
+        Ok(())
+    };
+    run(call, finish).await
+}
+
+/// The video of a link; all if a short link could not be resolved yet.
+async fn video_of(verbatim: &Verbatim, link: &str) -> VideoFilter {
+    let video = match VideoLink::parse(link) {
         Ok(VideoLink::Video(video)) => Some(video),
-        _ => None,
-    }
+        Ok(VideoLink::Short(short)) => match verbatim.transcripts().resolve(&short, true).await {
+            Ok(Some(ResolveOutcome::Video(video))) => Some(video),
+            Ok(_) => None,
+            Err(_) => return None,
+        },
+        Err(_) => None,
+    };
+    Some(video.into_iter().collect())
+}
+
+/// The videos of links; all if one is a short link, whose video is not known yet.
+fn videos_of(links: &[String]) -> VideoFilter {
+    let videos = links.iter().filter_map(|link| match VideoLink::parse(link) {
+        Ok(VideoLink::Video(video)) => Some(Some(video)),
+        Ok(VideoLink::Short(_)) => Some(None),
+        Err(_) => None,
+    });
+    videos.collect()
 }
 
 /// Returns the results in the order of the links.
@@ -349,7 +379,7 @@ async fn collect(mut stream: TranscriptStream, listening: Option<&ListeningGuard
         };
         let result = BatchResult { link: item.request.link, transcript, failure };
         if let Some(listening) = listening {
-            listening.send_result(result.clone()).await;
+            listening.send_result(result.clone());
         }
         if let Some(place) = results.get_mut(item.index) {
             *place = Some(result);

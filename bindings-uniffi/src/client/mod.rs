@@ -50,14 +50,26 @@ enum ClientTarget {
 }
 
 impl ClientTarget {
-    /// The service. Call this on the runtime.
-    async fn service(self) -> Result<Arc<dyn Service>, VerbatimError> {
-        Ok(match self {
+    /// Runs a call of the service. Call this on the runtime.
+    async fn run<T, F>(
+        self,
+        caller: Caller,
+        call: impl FnOnce(Arc<dyn Service>, Caller) -> F + Send,
+    ) -> Result<ServiceReply<T>, VerbatimError>
+    where
+        T: Send,
+        F: Future<Output = ServiceResult<T>> + Send,
+    {
+        match self {
             #[cfg(feature = "local-service")]
-            Self::Local(lazy) => Arc::new(LocalService::from(&lazy.open().await?)),
+            Self::Local(lazy) => {
+                // Kept until the reply, so that a pause waits for it.
+                let open = lazy.open().await?;
+                Ok(call(Arc::new(LocalService::from(&*open)), caller).await?)
+            }
             #[cfg(feature = "service")]
-            Self::Server(client) => client,
-        })
+            Self::Server(client) => Ok(call(client, caller).await?),
+        }
     }
 }
 
@@ -105,7 +117,7 @@ impl Client {
         F: Future<Output = ServiceResult<T>> + Send + 'static,
     {
         let target = self.target.clone();
-        run(options, async move { Ok(convert(call(target.service().await?, caller).await?)) }).await
+        run(options, async move { Ok(convert(target.run(caller, call).await?)) }).await
     }
 }
 

@@ -25,6 +25,7 @@ use crate::{
 
 /// Address of a server, with the API key.
 #[derive(Clone, uniffi::Record)]
+#[uniffi::export(Debug)]
 pub struct ClientOptions {
     /// Address of the server, to which `/api/…` is appended.
     pub base_url: String,
@@ -189,6 +190,7 @@ impl From<lookup::KeyStatus> for KeyStatus {
 
 /// A new key.
 #[derive(Clone, uniffi::Record)]
+#[uniffi::export(Debug)]
 pub struct CreateKeyResponse {
     /// The key in plain text: `vbk_…`.
     pub key: String,
@@ -204,6 +206,7 @@ impl From<lookup::CreateKeyResponse> for CreateKeyResponse {
 
 /// The key of a verified account.
 #[derive(Clone, uniffi::Record)]
+#[uniffi::export(Debug)]
 pub struct VerifyResponse {
     /// The key in plain text: `vba_…`.
     pub key: String,

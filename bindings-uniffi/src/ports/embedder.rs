@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use transcript_core::{Result, chat};
+use transcript_core::chat;
 
 use crate::error::{VerbatimError, to_core};
 
@@ -20,8 +20,8 @@ pub enum EmbedPurpose {
 #[uniffi::export(foreign)]
 #[async_trait]
 pub trait EmbeddingModel: Send + Sync {
-    /// Name and version of the model; read once.
-    fn model(&self) -> String;
+    /// Name and version of the model; read once. An error is that of the options.
+    fn model(&self) -> Result<String, VerbatimError>;
 
     /// Returns the vector of each text, in order; all vectors have the same length.
     async fn embed(&self, texts: Vec<String>, purpose: EmbedPurpose) -> Result<Vec<Vec<f32>>, VerbatimError>;
@@ -36,8 +36,12 @@ pub(crate) struct ForeignEmbedder {
 transcript_core::debug_fields!(ForeignEmbedder { name });
 
 impl ForeignEmbedder {
-    pub(crate) fn new(model: Arc<dyn EmbeddingModel>) -> Self {
-        Self { name: model.model(), model }
+    /// Reads the name of the model.
+    ///
+    /// # Errors
+    /// Those of the app's code.
+    pub(crate) fn new(model: Arc<dyn EmbeddingModel>) -> Result<Self, VerbatimError> {
+        Ok(Self { name: model.model()?, model })
     }
 }
 
@@ -47,7 +51,11 @@ impl chat::Embedder for ForeignEmbedder {
         &self.name
     }
 
-    async fn embed(&self, texts: Vec<String>, purpose: chat::EmbedPurpose) -> Result<Vec<Vec<f32>>> {
+    async fn embed(
+        &self,
+        texts: Vec<String>,
+        purpose: chat::EmbedPurpose,
+    ) -> transcript_core::Result<Vec<Vec<f32>>> {
         let purpose = match purpose {
             chat::EmbedPurpose::Question => EmbedPurpose::Question,
             chat::EmbedPurpose::Passage => EmbedPurpose::Passage,

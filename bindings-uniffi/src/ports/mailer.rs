@@ -9,6 +9,7 @@ use crate::error::VerbatimError;
 
 /// A mail message.
 #[derive(Clone, uniffi::Record)]
+#[uniffi::export(Debug)]
 pub struct MailMessage {
     /// Recipient.
     pub to: String,

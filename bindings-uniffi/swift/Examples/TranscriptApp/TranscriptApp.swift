@@ -46,6 +46,8 @@ final class TranscriptStore: ObservableObject {
                     case .done(let transcript): self.transcript = transcript
                     }
                 }
+                // A cancelled stream ends without `.done` and without an error.
+                try Task.checkCancellation()
             } catch is CancellationError {
             } catch let error as VerbatimError {
                 message = error.failure.message
@@ -58,6 +60,8 @@ final class TranscriptStore: ObservableObject {
 
     func pause() {
         guard let transcripts else { return }
+        // `pause()` waits for running calls.
+        task?.cancel()
         var token = UIBackgroundTaskIdentifier.invalid
         let end = {
             UIApplication.shared.endBackgroundTask(token)

@@ -27,7 +27,8 @@ private final class StreamListener: ProgressListener, @unchecked Sendable {
 extension Transcripts {
     /// Returns the progress of a fetch, then the transcript.
     ///
-    /// Ending the iteration cancels the call.
+    /// Ending the iteration cancels the call. If the task is cancelled, the stream ends without `.done` and without an
+    /// error: call `Task.checkCancellation()` after the loop.
     public func updates(of link: String, language: String? = nil) -> AsyncThrowingStream<TranscriptUpdate, Error> {
         AsyncThrowingStream { continuation in
             let task = Task {
@@ -49,37 +50,27 @@ extension Transcripts {
 
     /// Returns the results of several links when they are complete. A failure is a result.
     ///
-    /// At most `concurrency` links are processed at the same time. A link waits while the sources of its platform are
-    /// paused: at most `maxWait` seconds without a success in between, by default 300.
+    /// At most `concurrency` links are processed at the same time, and a link starts when the result of an earlier one
+    /// was taken. A link waits while the sources of its platform are paused: at most `maxWait` seconds without a success
+    /// in between, by default 300. Releasing the stream cancels the running links. If the task is cancelled, the stream
+    /// ends early without an error.
     public func transcripts(
         for links: [String],
         language: String? = nil,
         concurrency: Int = 8,
         maxWait: TimeInterval? = nil
     ) -> AsyncStream<BatchResult> {
-        AsyncStream { continuation in
-            let task = Task {
-                let batch = Batch(maxWait: maxWait?.clamped)
-                await withTaskGroup(of: BatchResult.self) { group in
-                    var remaining = links.makeIterator()
-                    func startNext() -> Bool {
-                        guard let link = remaining.next() else { return false }
-                        group.addTask { await self.result(for: link, language: language, batch: batch) }
-                        return true
-                    }
-                    for _ in 0..<max(1, concurrency) where !startNext() { break }
-                    while let result = await group.next() {
-                        continuation.yield(result)
-                        _ = startNext()
-                    }
-                }
-                continuation.finish()
-            }
-            continuation.onTermination = { _ in task.cancel() }
-        }
+        let results = LinkResults(
+            transcripts: self, links: links, language: language, concurrency: concurrency,
+            batch: Batch(maxWait: maxWait?.clamped)
+        )
+        return AsyncStream(
+            unfolding: { await results.next() },
+            onCancel: { Task { await results.cancel() } }
+        )
     }
 
-    private func result(for link: String, language: String?, batch: Batch) async -> BatchResult {
+    fileprivate func result(for link: String, language: String?, batch: Batch) async -> BatchResult {
         do {
             let transcript = try await self.transcript(of: link, language: language, batch: batch)
             return BatchResult(link: link, transcript: transcript, failure: nil)
@@ -89,5 +80,66 @@ extension Transcripts {
             let failure = Failure(kind: .cancelled, message: "the call was cancelled")
             return BatchResult(link: link, transcript: nil, failure: failure)
         }
+    }
+}
+
+/// Results of links. A link starts when the result of an earlier one was taken.
+private actor LinkResults {
+    private let transcripts: Transcripts
+    private let language: String?
+    private let concurrency: Int
+    private let batch: Batch
+    private var remaining: ArraySlice<String>
+    private var tasks: [Int: Task<Void, Never>] = [:]
+    private var lastTask = 0
+    private var ready: [BatchResult] = []
+    private var waiters: [CheckedContinuation<Void, Never>] = []
+
+    init(transcripts: Transcripts, links: [String], language: String?, concurrency: Int, batch: Batch) {
+        self.transcripts = transcripts
+        self.language = language
+        self.concurrency = max(1, concurrency)
+        self.batch = batch
+        remaining = links[...]
+    }
+
+    deinit {
+        for task in tasks.values { task.cancel() }
+    }
+
+    /// Returns the next result; `nil` at the end.
+    func next() async -> BatchResult? {
+        while !Task.isCancelled {
+            while tasks.count + ready.count < concurrency, let link = remaining.popFirst() { start(link) }
+            if !ready.isEmpty { return ready.removeFirst() }
+            if tasks.isEmpty { return nil }
+            await withCheckedContinuation { waiters.append($0) }
+        }
+        return nil
+    }
+
+    /// Cancels the running links; starts no other.
+    func cancel() {
+        remaining = []
+        for task in tasks.values { task.cancel() }
+    }
+
+    private func start(_ link: String) {
+        lastTask += 1
+        let number = lastTask
+        let (transcripts, language, batch) = (self.transcripts, self.language, self.batch)
+        // A running link does not keep the results alive: they end with the iteration.
+        tasks[number] = Task { [weak self] in
+            let result = await transcripts.result(for: link, language: language, batch: batch)
+            await self?.finish(number, result)
+        }
+    }
+
+    private func finish(_ number: Int, _ result: BatchResult) {
+        tasks[number] = nil
+        ready.append(result)
+        let waiting = waiters
+        waiters = []
+        for waiter in waiting { waiter.resume() }
     }
 }

@@ -55,3 +55,10 @@ func failure(_ work: () async throws -> Void) async -> Failure? {
 func hang() async throws -> Never {
     while true { try await Task.sleep(nanoseconds: 60_000_000_000) }
 }
+
+/// Number of calls of a supplier.
+actor CallCount {
+    private(set) var count = 0
+
+    func add() { count += 1 }
+}

@@ -37,6 +37,35 @@ final class TranscriptsTests: XCTestCase {
         XCTAssertEqual(results, [link: true, "no link": false])
     }
 
+    func testTranscriptsForLinksStartWhenResultsAreTaken() async throws {
+        let calls = CallCount()
+        let transcripts = try transcriptsWithSupplier { request in
+            await calls.add()
+            return [makeTranscript(request, "done")]
+        }
+        let links = (0..<100).map { String(format: "%011d", $0) }
+        for await result in transcripts.transcripts(for: links, concurrency: 2) {
+            XCTAssertNotNil(result.transcript)
+            try await Task.sleep(nanoseconds: 500_000_000)
+            break
+        }
+        try await Task.sleep(nanoseconds: 500_000_000)
+        let started = await calls.count
+        XCTAssertLessThanOrEqual(started, 4)
+    }
+
+    func testMemoryStorageSurvivesPause() async throws {
+        let transcripts = try await archiveWithTranscript()
+        try await transcripts.pause()
+        let found = try await transcripts.transcript(of: link)
+        XCTAssertTrue(found.fromCache)
+    }
+
+    func testRecordWithKeyDoesNotPrintIt() throws {
+        let options = ClientOptions(baseUrl: "https://verbatim.example", key: "vbk_secret")
+        XCTAssertFalse("\(options)".contains("secret"), "\(options)")
+    }
+
     func testTimesOutOfRangeEndCallsNotApp() async throws {
         let slow = try transcriptsWithSupplier { _ in try await hang() }
         let past: [TimeInterval] = [-1, -TimeInterval.infinity, TimeInterval.nan]

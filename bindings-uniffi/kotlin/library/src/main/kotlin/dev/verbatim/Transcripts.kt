@@ -12,6 +12,7 @@ import kotlinx.coroutines.flow.flatMapMerge
 import kotlinx.coroutines.flow.flow
 import kotlinx.coroutines.withContext
 import java.io.File
+import java.nio.charset.CharacterCodingException
 
 /** Opens an archive in SQLite files in a folder of the app, created if it does not exist. */
 public fun openTranscripts(folder: File, options: TranscriptsOptions = TranscriptsOptions()): Transcripts =
@@ -89,6 +90,8 @@ public fun Transcripts.getAll(
                     BatchResult(link, get(link, language, batch = batch), null)
                 } catch (error: VerbatimException) {
                     BatchResult(link, null, error.failure)
+                } catch (error: CharacterCodingException) {
+                    BatchResult(link, null, Failure(FailureKind.INVALID_INPUT, "The link is not valid Unicode."))
                 }
                 emit(result)
             }

@@ -2,6 +2,7 @@ package dev.verbatim
 
 import java.io.File
 import java.time.Duration
+import java.util.concurrent.atomic.AtomicInteger
 import kotlin.test.Test
 import kotlin.test.assertContains
 import kotlin.test.assertEquals
@@ -139,9 +140,68 @@ class EngineTest {
             started.await()
             flow.cancelAndJoin()
             transcripts.pause()
-            val files = File("/proc/self/fd").listFiles().orEmpty().map { it.canonicalPath }
-            assertEquals(emptyList<String>(), files.filter { it.startsWith(storage.path) })
+            assertEquals(emptyList<String>(), openFiles(storage))
         }
+    }
+
+    @Test
+    fun `each pause and shutdown waits for running fetch`() = runTest {
+        val storage = temporaryFolder().toRealPath().toFile()
+        val (started, ended) = List(2) { AtomicInteger() }
+        val slow = customSupplier("slow") { request ->
+            started.incrementAndGet()
+            delay(1.seconds)
+            listOf(transcriptOf(request, "Hello.")).also { ended.incrementAndGet() }
+        }
+        openTranscripts(storage, TranscriptsOptions(suppliers = listOf(slow))).use { transcripts ->
+            val first = async(Dispatchers.Default) { transcripts.get("aaaaaaaaaaa") }
+            waitUntil { started.get() == 1 }
+            assertFailure(FailureKind.TIMED_OUT) { transcripts.pause(callTimeout(50.milliseconds)) }
+            transcripts.pause()
+            assertEquals(1, ended.get())
+            assertEquals(emptyList<String>(), openFiles(storage))
+            assertEquals(1, first.await().segments.size)
+            val second = async(Dispatchers.Default) { transcripts.get("bbbbbbbbbbb") }
+            waitUntil { started.get() == 2 }
+            val pause = launch { transcripts.pause() }
+            delay(50)
+            transcripts.shutdown()
+            assertEquals(2, ended.get())
+            assertEquals(emptyList<String>(), openFiles(storage))
+            assertEquals(1, second.await().segments.size)
+            pause.join()
+        }
+    }
+
+    @Test
+    fun `memory storage survives pause`() = runTest {
+        archiveWithTranscript().useAndShutdown { transcripts ->
+            transcripts.pause()
+            assertTrue(transcripts.get(LINK).fromCache)
+        }
+    }
+
+    @Test
+    fun `flow continues after link that is no unicode`() = runTest {
+        archiveWithTranscript().useAndShutdown { transcripts ->
+            val results = transcripts.getAll(listOf(LINK, "\uD83D", LINK)).toList()
+            assertEquals(3, results.size)
+            val failure = results.single { it.transcript == null }.failure
+            assertEquals(FailureKind.INVALID_INPUT, failure?.kind)
+        }
+    }
+
+    @Test
+    fun `record with key does not print it`() {
+        val records = listOf<Any>(
+            ClientOptions("https://verbatim.example", key = "vbk_secret"),
+            RemoteServer("https://verbatim.example", "vbk_secret"),
+            ModelService("https://model.example/v1", "model", apiKey = "secret"),
+            TranscriptsOptions(proxies = listOf("http://user:secret@proxy.example")),
+            MailMessage("ann@example.org", "Subject", "secret", "secret"),
+            VerifyResponse("vba_secret", 1, "free", null),
+        )
+        for (record in records) assertFalse("secret" in "$record", "$record")
     }
 
     @Test

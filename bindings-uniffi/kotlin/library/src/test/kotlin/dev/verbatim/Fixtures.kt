@@ -47,6 +47,10 @@ internal suspend fun archiveWithTranscript(
 
 internal fun temporaryFolder(): Path = Files.createTempDirectory("verbatim-kotlin")
 
+/** The files of a folder, which has no symbolic link in its path, that this process has open. */
+internal fun openFiles(folder: File): List<String> =
+    File("/proc/self/fd").listFiles().orEmpty().map { it.canonicalPath }.filter { it.startsWith(folder.path) }
+
 /** A transcript for a request to a supplier. */
 internal fun transcriptOf(request: SupplyRequest, vararg texts: String): Transcript = Transcript(
     request.platform,

@@ -1,13 +1,19 @@
 package dev.verbatim
 
+import java.io.File
 import kotlin.test.Test
 import kotlin.test.assertContains
 import kotlin.test.assertEquals
 import kotlin.test.assertNotNull
 import kotlin.test.assertNull
 import kotlin.test.assertTrue
+import kotlin.time.Duration
+import kotlin.time.Duration.Companion.milliseconds
 import kotlinx.coroutines.CompletableDeferred
+import kotlinx.coroutines.Dispatchers
+import kotlinx.coroutines.async
 import kotlinx.coroutines.awaitCancellation
+import kotlinx.coroutines.delay
 
 /** The service in the process: lookup API and v1 API, without a server. */
 class ServiceTest {
@@ -52,14 +58,7 @@ class ServiceTest {
 
     @Test
     fun `local account spends credits on transcript and answer`() = runTest {
-        val mail = CompletableDeferred<MailMessage>()
-        val mailer = object : Mailer {
-            override suspend fun send(mail: MailMessage) {
-                mail(mail)
-            }
-
-            private fun mail(sent: MailMessage) = mail.complete(sent)
-        }
+        val mailer = RecordingMailer()
         val model = object : ChatModel {
             override suspend fun complete(messages: List<ChatMessage>, tokensMax: UInt): String {
                 assertEquals("system", messages.first().role)
@@ -70,7 +69,7 @@ class ServiceTest {
         Transcripts(options).useAndShutdown { transcripts ->
             val client = transcripts.service()
             client.register("ann@example.org")
-            val token = assertNotNull(Regex("token=([0-9a-f]{64})").find(mail.await().text)).groupValues[1]
+            val token = mailer.token()
             val verified = client.verify(token)
             assertTrue(verified.key.startsWith("vba_"))
             assertFailure(FailureKind.REFUSED) { client.verify(token, confirmed = true) }
@@ -98,6 +97,51 @@ class ServiceTest {
     }
 
     @Test
+    fun `account beside archive file survives pause`() = runTest {
+        val mailer = RecordingMailer()
+        val file = File(temporaryFolder().toFile(), "transcripts.db").path
+        val storage = Storage.ArchiveFile(file)
+        val options = TranscriptsOptions(storage = storage, suppliers = listOf(custom), mailer = mailer)
+        Transcripts(options).useAndShutdown { transcripts ->
+            val client = mailer.register(transcripts)
+            val credits = client.me().creditsRemaining
+            transcripts.pause()
+            assertEquals(credits, client.me().creditsRemaining)
+        }
+    }
+
+    @Test
+    fun `pause waits for mail and for answer in progress`() = runTest {
+        val mailer = RecordingMailer(500.milliseconds)
+        val started = CompletableDeferred<Unit>()
+        val model = object : ChatModel {
+            override suspend fun complete(messages: List<ChatMessage>, tokensMax: UInt): String {
+                started.complete(Unit)
+                delay(500)
+                return "They say \"Fresh words.\" [s1]"
+            }
+        }
+        val storage = Storage.Folder(temporaryFolder().toString())
+        val suppliers = listOf(custom)
+        val options = TranscriptsOptions(storage = storage, suppliers = suppliers, mailer = mailer, chatModel = model)
+        Transcripts(options).useAndShutdown { transcripts ->
+            transcripts.service().register("bob@example.org")
+            mailer.started.await()
+            transcripts.pause()
+            assertTrue(mailer.sent.isCompleted)
+        }
+        val next = RecordingMailer()
+        Transcripts(options.copy(mailer = next)).useAndShutdown { transcripts ->
+            val client = next.register(transcripts)
+            val credits = client.me().creditsRemaining
+            val answer = async(Dispatchers.Default) { client.chat("aaaaaaaaaaa", "What do they say?") }
+            started.await()
+            transcripts.pause()
+            assertEquals(credits - 1, answer.await().creditsRemaining)
+        }
+    }
+
+    @Test
     fun `embedding model of the app finds what means the same`() = runTest {
         val purposes = mutableSetOf<EmbedPurpose>()
         val topics = object : EmbeddingModel {
@@ -114,6 +158,12 @@ class ServiceTest {
             assertContains(answer.response, "café")
             assertEquals(setOf(EmbedPurpose.QUESTION, EmbedPurpose.PASSAGE), purposes)
         }
+        val missing = object : EmbeddingModel {
+            override fun model(): String = throw IllegalStateException("no model file")
+
+            override suspend fun embed(texts: List<String>, purpose: EmbedPurpose): List<List<Float>> = emptyList()
+        }
+        assertFailure(FailureKind.UNEXPECTED) { Transcripts(options.copy(embeddingModel = missing)) }
     }
 
     @Test
@@ -143,5 +193,30 @@ class ServiceTest {
             val call = CallOptions(timeout = java.time.Duration.ofMillis(100))
             assertFailure(FailureKind.TIMED_OUT) { transcripts.ask(LINK, "What is closed?", call = call) }
         }
+    }
+}
+
+/** Passes the first mail to the test, after a pause. */
+private class RecordingMailer(private val pause: Duration = Duration.ZERO) : Mailer {
+    val started = CompletableDeferred<Unit>()
+    val sent = CompletableDeferred<MailMessage>()
+
+    override suspend fun send(mail: MailMessage) {
+        started.complete(Unit)
+        delay(pause)
+        sent.complete(mail)
+    }
+
+    /** The token of the mail. */
+    suspend fun token(): String =
+        assertNotNull(Regex("token=([0-9a-f]{64})").find(sent.await().text)).groupValues[1]
+
+    /** Client of a new account with credits. */
+    suspend fun register(transcripts: Transcripts): Client {
+        val client = transcripts.service()
+        client.register("ann@example.org")
+        client.useKey(client.verify(token()).key)
+        transcripts.grant("ann@example.org", 5u, "first")
+        return client
     }
 }

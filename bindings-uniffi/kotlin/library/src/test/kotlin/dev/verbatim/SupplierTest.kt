@@ -17,6 +17,7 @@ import kotlin.test.assertIs
 import kotlin.test.assertTrue
 import kotlin.time.Duration.Companion.milliseconds
 import kotlin.time.Duration.Companion.seconds
+import kotlin.time.measureTime
 import kotlinx.coroutines.CancellationException
 import kotlinx.coroutines.CompletableDeferred
 import kotlinx.coroutines.Dispatchers
@@ -87,6 +88,7 @@ class SupplierTest {
                 assertEquals("2023-11-14T22:13:20.123Z", found.metadata.published.toString())
                 assertEquals(listOf("German", "English"), found.tracks.map { it.displayName })
             }
+            assertTrue(transcripts.search("go").first().transcript.segments.all { it.words.isEmpty() })
         }
     }
 
@@ -304,6 +306,58 @@ class SupplierTest {
             }
             assertEquals("done", transcripts.get(LINK, listener = faulty).segments.single().text)
             assertEquals(1, transcripts.getMany(listOf(LINK), listener = faulty).size)
+            // The wait for the listener is no part of the call.
+            val call = callTimeout(900.milliseconds)
+            assertEquals("done", transcripts.get("bbbbbbbbbbb", listener = faulty, call = call).segments.single().text)
+        }
+    }
+
+    @Test
+    fun `slow listener receives all results and hanging one ends`() = runTest {
+        val links = List(600) { "%011d".format(it) }
+        val received = AtomicInteger()
+        val listeners = listOf<suspend () -> Unit>({ delay(5) }, { awaitCancellation() }).map { work ->
+            object : ProgressListener {
+                override suspend fun onStage(stage: Stage) = Unit
+
+                override suspend fun onResult(result: BatchResult) {
+                    work()
+                    received.incrementAndGet()
+                }
+            }
+        }
+        transcriptsWith(customSupplier("mine") { listOf(transcriptOf(it, "done")) }).useAndShutdown { transcripts ->
+            transcripts.getMany(links, concurrency = 100u)
+            transcripts.getMany(links, listener = listeners[0])
+            assertEquals(600, received.get())
+            val time = measureTime { transcripts.getMany(links, listener = listeners[1]) }
+            assertTrue(time < 30.seconds, "$time")
+        }
+    }
+
+    @Test
+    fun `listener of short link receives stages of its video only`() = runTest {
+        val target = Video(Platform.TIK_TOK, "7123456789012345678")
+        val archive = object : ArchiveStore by KotlinArchive() {
+            override suspend fun shortLink(link: ShortLinkId): VideoId? = target
+        }
+        val (started, released) = List(2) { CompletableDeferred<Unit>() }
+        val custom = customSupplier("mine") { request ->
+            request.monitor.reportProgress("reading", 1, 1)
+            if (request.videoId == target.id) {
+                started.complete(Unit)
+                released.await()
+            }
+            listOf(transcriptOf(request, "done"))
+        }
+        val options = TranscriptsOptions(suppliers = listOf(custom), archive = archive)
+        Transcripts(options).useAndShutdown { transcripts ->
+            val updates = async { transcripts.updates("https://vm.tiktok.com/ZMabc12De/").toList() }
+            started.await()
+            transcripts.get(LINK)
+            released.complete(Unit)
+            val stages = updates.await().filterIsInstance<TranscriptUpdate.Stage>().map { it.stage.videoId }
+            assertEquals(setOf(target.id), stages.toSet())
         }
     }
 
