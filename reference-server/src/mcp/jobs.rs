@@ -96,23 +96,20 @@ impl ToolJobs {
         let (mut videos, mut title, mut stated, mut position) = (Vec::new(), None, None, None);
         let mut failure = None;
         loop {
-            let page = timeout_at(end, self.read_page(&list, position.as_ref())).await;
-            let page = match page {
+            let page = match timeout_at(end, self.read_page(&list, position.as_ref())).await {
+                Ok(Ok(page)) => page,
+                Ok(Err(error)) if videos.is_empty() => return Err(error),
                 Err(_) if videos.is_empty() => {
                     return Err(ToolError::busy("Reading takes too long: other lists are read first."));
                 }
-                // A repeated call would read the same pages again.
-                Err(_) => Err(ToolError::refused(
-                    503,
-                    "the list takes too long. Name a smaller limit, or use a job.",
-                )),
-                Ok(page) => page,
-            };
-            let page = match page {
-                Ok(page) => page,
-                Err(error) if videos.is_empty() => return Err(error),
-                Err(error) => {
+                Ok(Err(error)) => {
                     failure = Some(error);
+                    break;
+                }
+                // A repeated call would read the same pages again.
+                Err(_) => {
+                    let message = "the list takes too long. Name a smaller limit, or use a job.";
+                    failure = Some(ToolError::refused(503, message));
                     break;
                 }
             };
