@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -345,7 +346,23 @@ print("locked", flush=True)
 sys.stdin.read()
 """
 
+needs_proc = pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="open files are read from /proc")
 
+
+def is_open(path, process="self"):
+    folder = f"/proc/{process}/fd"
+    # Files may be closed while they are listed.
+    return os.path.realpath(path) in [os.path.realpath(f"{folder}/{number}") for number in os.listdir(folder)]
+
+
+def wait_until_open(path, process="self"):
+    deadline = time.monotonic() + 60
+    while not is_open(path, process):
+        assert time.monotonic() < deadline, f"{path} was not opened"
+        time.sleep(0.01)
+
+
+@needs_proc
 def test_close_waits_for_call_that_opens_archive(tmp_path):
     path = tmp_path / "archive.db"
     command = [sys.executable, "-c", LOCK, str(path)]
@@ -354,21 +371,19 @@ def test_close_waits_for_call_that_opens_archive(tmp_path):
         transcripts = Transcripts(path, suppliers=[])
         with ThreadPoolExecutor(2) as pool:
             opening = pool.submit(transcripts.get, LINK)
-            time.sleep(0.3)
+            wait_until_open(path)
             closing = pool.submit(transcripts.close)
             time.sleep(0.3)
             assert not closing.done()
             locker.stdin.close()
             closing.result(10)
             assert isinstance(opening.exception(10), vt.ClosedError)
-    if os.path.isdir("/proc/self/fd"):
-        opened = [os.path.realpath(f"/proc/self/fd/{number}") for number in os.listdir("/proc/self/fd")]
-        assert str(path.resolve()) not in opened
+    assert not is_open(path)
 
 
 #: Opens an archive that is locked; the handler of a signal closes it in the same thread.
 CLOSE_ON_SIGNAL = """
-import signal, sys, threading
+import signal, sys
 import verbatim_transcripts as vt
 
 def close(*_):
@@ -378,7 +393,6 @@ def close(*_):
 
 transcripts = vt.Transcripts(sys.argv[1], suppliers=[])
 signal.signal(signal.SIGTERM, close)
-threading.Timer(0.3, signal.raise_signal, [signal.SIGTERM]).start()
 try:
     transcripts.get(sys.argv[2])
 except vt.ClosedError:
@@ -386,6 +400,7 @@ except vt.ClosedError:
 """
 
 
+@needs_proc
 def test_close_in_signal_handler_waits_for_open_of_same_thread(tmp_path):
     path = str(tmp_path / "archive.db")
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
@@ -393,6 +408,8 @@ def test_close_in_signal_handler_waits_for_open_of_same_thread(tmp_path):
         assert locker.stdout.readline() == "locked\n"
         with subprocess.Popen([sys.executable, "-c", CLOSE_ON_SIGNAL, path, LINK], **pipes) as process:
             try:
+                wait_until_open(path, process.pid)
+                process.send_signal(signal.SIGTERM)
                 assert process.stdout.readline() == "closing\n"
                 time.sleep(0.3)
                 assert process.poll() is None
