@@ -86,7 +86,7 @@ pub struct ImportOutcome {
     pub effect: ImportEffect,
     /// Number of undecodable characters, which are U+FFFD in the segments.
     pub unreadable: i64,
-    /// Number of cues without a readable time, which were left out.
+    /// Number of cues that were left out: their times are unreadable, or they are in another language.
     pub left_out: i64,
 }
 

@@ -131,6 +131,12 @@ pub(crate) fn seeds() -> Vec<Vec<u8>> {
          line:0\n<v A>one &amp; <00:00:01.500><c>two</c><00:00:01.800>\n\n00:02.000 --> 00:03.000\none two\nthree\n",
         "41\r\n00:00:01,000 --> 00:00:02,000\r\n{\\an8}<b>one</b>\r\n\r\n2\r\n\
          00:00:02,000 --> 00:00:03,000\r\none\r\n",
+        "41\n\n0:00:01.000,0:00:02.000\n\n<u>one</u> two\n\n2\n\n00: 00: 02, 000 --> 00:00:03,000\n\n\
+         one <u>two</u>\n",
+        "3WEBVTT\n\n00:00.000 --> 00:10.000\na &#146;\n\nWEBVTT\n\n00:00.000 --> 00:10.000\na &#146;\n",
+        "5<tt ttp:timeBase=\"smpte\" ttp:dropMode=\"nonDrop\"><body><div xml:lang=\"en\" begin=\"10\" end=\"20\"><p \
+         begin=\"15\">a <span xml:space=\"preserve\">b</span></p></div><div xml:lang=\"fr\"><p begin=\"00:00:15;00\">c</p>\
+         </div></body></tt>",
         "5<tt xml:lang=\"en\" ttp:frameRate=\"25\"><body begin=\"1s\"><div><p begin=\"00:00:01:12\" dur=\"9f\">a<br/>\
          <span begin=\"1t\">b</span></p></div></body></tt>",
         "6{\"utterances\":[{\"text\":\"hi\",\"start_time\":1,\"end_time\":900,\"words\":[]}]}",

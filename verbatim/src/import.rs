@@ -56,7 +56,7 @@ pub struct ImportOutcome {
     pub segments: u64,
     /// Unreadable characters, which are U+FFFD in the segments.
     pub unreadable: Occurrences,
-    /// Cues with text that are omitted, because their times are unreadable.
+    /// Cues with text that are left out: their times are unreadable, or they are in another language.
     pub left_out: Occurrences,
     /// Name of the encoding of the body if it was guessed, because the body is not Unicode.
     pub encoding: Option<&'static str>,

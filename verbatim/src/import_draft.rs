@@ -56,7 +56,7 @@ pub struct ImportDraft {
     pub segments: Vec<Segment>,
     /// Unreadable characters of the body, which are U+FFFD in the segments.
     pub unreadable: Occurrences,
-    /// Cues with text that are left out, since their times are unreadable.
+    /// Cues with text that are left out: their times are unreadable, or they are in another language.
     pub left_out: Occurrences,
     /// Name of the encoding of the body if it was guessed, because the body is not Unicode.
     pub encoding: Option<&'static str>,
@@ -68,9 +68,10 @@ const UNSPOKEN_KINDS: [&str; 3] = ["chapters", "descriptions", "metadata"];
 impl ImportDraft {
     /// Reads the transcripts of a body in any known format; at least one.
     ///
-    /// Known are captions (WebVTT, SRT, TTML, YouTube's XML and JSON), our own export, the JSON of the lookup API
-    /// (specification 2.2) and of the v1 API (specification 2.5), and the output of youtube-transcript-api: a list of
-    /// `{text, start, duration}`, an object with `snippets`, or an object from video ids to either.
+    /// Known are captions (WebVTT, SRT, SBV, TTML, YouTube's XML and JSON, TikTok's JSON), our own export, the JSON of
+    /// the lookup API (specification 2.2) and of the v1 API (specification 2.5), and the output of
+    /// youtube-transcript-api: a list of `{text, start, duration}`, an object with `snippets`, or an object from video
+    /// ids to either.
     ///
     /// # Errors
     /// [`transcript_core::ErrorKind::Invalid`], naming what was found instead.
@@ -79,9 +80,16 @@ impl ImportDraft {
             let mib = DRAFT_BYTES_MAX / (1024 * 1024);
             return Err(Error::invalid(format!("the body is larger than {mib} MiB")));
         }
-        let text = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body);
-        match text.iter().find(|byte| !byte.is_ascii_whitespace()) {
-            Some(b'[' | b'{') => json::read(text),
+        let converted = utf16_json(body);
+        let text = match &converted {
+            Some(text) => text.as_bytes(),
+            None => body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body),
+        };
+        match text.trim_ascii_start() {
+            [b'[', rest @ ..] if is_in_brackets(rest) => Err(Error::invalid(
+                "the text looks like ASS, LRC or the console text of a recognizer: convert it to SRT or WebVTT",
+            )),
+            [b'[' | b'{', ..] => json::read(text),
             _ => Ok(vec![Self::from_captions(body)?]),
         }
     }
@@ -139,6 +147,34 @@ impl ImportDraft {
         }
         Ok(())
     }
+}
+
+/// The JSON of a body in UTF-16 with a byte order mark; `None` for another body.
+///
+/// Shells of Windows write the output of a program in this encoding.
+fn utf16_json(body: &[u8]) -> Option<String> {
+    let unit: fn([u8; 2]) -> u16 = match body {
+        [0xFF, 0xFE, ..] => u16::from_le_bytes,
+        [0xFE, 0xFF, ..] => u16::from_be_bytes,
+        _ => return None,
+    };
+    let (pairs, _) = body.get(2..)?.as_chunks::<2>();
+    let units = || pairs.iter().map(move |&pair| unit(pair));
+    let is_space = |unit: u16| u8::try_from(unit).is_ok_and(|byte| byte.is_ascii_whitespace());
+    let first = units().find(|&unit| !is_space(unit))?;
+    if first != u16::from(b'[') && first != u16::from(b'{') {
+        return None;
+    }
+    Some(char::decode_utf16(units()).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect())
+}
+
+/// Whether the text after a `[` is a name or a time in brackets and no JSON: `Script Info]`, `00:12.00]`.
+fn is_in_brackets(rest: &[u8]) -> bool {
+    let end = rest.iter().position(|byte| b"]\n\"{[".contains(byte));
+    let inner = end.and_then(|end| rest.split_at_checked(end));
+    inner.is_some_and(|(inner, rest)| {
+        rest.starts_with(b"]") && (inner.contains(&b':') || inner.eq_ignore_ascii_case(b"Script Info"))
+    })
 }
 
 fn text(name: &str, text: Option<&str>) -> Result<Option<String>> {

@@ -29,7 +29,7 @@ class ImportOutcome(NamedTuple):
     effect: str
     #: The number of undecodable characters, which are U+FFFD in the segments.
     unreadable: int
-    #: The number of cues that have text but no readable times, and were skipped.
+    #: The number of cues that were left out: their times are unreadable, or they are in another language.
     left_out: int
 
 

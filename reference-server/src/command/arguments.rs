@@ -123,7 +123,7 @@ pub(super) enum Command {
   {\"mcpServers\": {\"verbatim\": {\"command\": \"verbatim\", \"args\": [\"mcp\"]}}}
 
 Tools: get_transcript, search_transcript, search_archive, list_languages, list_videos, ask_video. New transcripts are \
-fetched and archived, free of charge. A running server has the same tools at /mcp, for callers with a key.")]
+fetched and archived, free of charge. A running server has them at /mcp, with those for jobs, for callers with a key.")]
     Mcp,
     /// Copy all data from files to PostgreSQL, or back
     #[command(subcommand)]
@@ -222,8 +222,8 @@ impl OutputFormat {
   verbatim import Downloads/subtitles --dry-run
   verbatim import transcripts.json backup
 
-Formats: WebVTT, SRT, TTML, YouTube's XML and json3; `verbatim archive export`; JSON of the lookup API; JSON \
-of youtube-transcript-api.
+Formats: WebVTT, SRT, SBV, TTML, YouTube's XML and json3, TikTok's JSON; `verbatim archive export`; JSON of the \
+lookup API; JSON of youtube-transcript-api.
 Without --video, the video is read from the file, from the .info.json of yt-dlp next to it, or from its \
 name: 'Title [ID].en.vtt', 'Title-ID.en.vtt', 'ID.en.srt', 'video_site/ID/en.vtt'. Without --lang, so is the \
 language, also from the header of WebVTT (Language: en). Title, author, date, description and chapters are \

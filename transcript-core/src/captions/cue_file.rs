@@ -1,15 +1,14 @@
 //! Cues shared by WebVTT and SRT: a timing line and text, with the irregularities of real files.
 
-use std::borrow::Cow;
-
-use html_escape::decode_html_entities_to_string;
+use std::{borrow::Cow, ops::Range};
 
 use super::{
     CaptionError, SEGMENTS_MAX, TIME_MAX_MS, cue_collector,
     cue_collector::CueCollector,
+    karaoke,
     markup::{self, StrippedMarkup},
     parsed::Occurrences,
-    rolling,
+    rolling::{self, RepeatUnit},
     time_marks::TimeMark,
 };
 
@@ -17,6 +16,12 @@ use super::{
 ///
 /// The SRT and WebVTT writers of this crate add it.
 pub(crate) const BLANK_LINE_MARK: char = '\u{200B}';
+
+/// Number of cues of a playlist's part that the next part may repeat: those that end last.
+const SEAM_CUES_MAX: usize = 16;
+
+/// Maximum number of cues of a file: rolling files repeat each line up to three times.
+pub(super) const CUES_MAX: usize = 3 * SEGMENTS_MAX;
 
 /// Cue as written in the file, before repetitions are removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,10 +34,10 @@ pub(super) struct Cue {
     pub(super) end_ms: i64,
     /// The times between its words.
     pub(super) marks: Vec<TimeMark>,
-    /// Whether it is the first cue after a header in the middle of the body.
-    ///
-    /// Such a header begins the next segment of a playlist.
-    pub(super) after_segment_boundary: bool,
+    /// The byte range of the only highlighted part of the text; all of it if there are several.
+    pub(super) highlight: Option<Range<usize>>,
+    /// Number of headers in the middle of the body before it: each begins the next part of a playlist.
+    pub(super) part: usize,
 }
 
 /// Cue whose text is being read.
@@ -52,7 +57,8 @@ pub(super) struct CueFile {
     open: Option<OpenCue>,
     payload: String,
     left_out: Occurrences,
-    at_segment_boundary: bool,
+    /// Number of headers in the middle of the body so far.
+    part: usize,
     /// Whether there was a timing line, valid or not.
     has_timing: bool,
 }
@@ -86,9 +92,9 @@ impl CueFile {
         self.payload.push('\n');
     }
 
-    /// Records a header in the middle of the body: the start of the next playlist segment.
-    pub(super) fn mark_segment_boundary(&mut self) {
-        self.at_segment_boundary = true;
+    /// Records a header in the middle of the body: the start of the next part of a playlist.
+    pub(super) fn begin_part(&mut self) {
+        self.part += 1;
     }
 
     /// Counts text outside of cues, in the line with this number.
@@ -103,7 +109,7 @@ impl CueFile {
         };
         let payload = remove_blank_line_marks(trim_blank_lines(&self.payload));
         let stripped = markup::strip_with_overrides(&payload);
-        let (text, marks) = decode_entities(&stripped);
+        let (text, marks, highlight) = decode_entities(&stripped);
         if cue_collector::is_blank(&text) {
             return Ok(());
         }
@@ -111,12 +117,10 @@ impl CueFile {
             self.left_out.add(Some(line));
             return Ok(());
         };
-        // Rolling files repeat each line up to three times.
-        if self.cues.len() >= 3 * SEGMENTS_MAX {
+        if self.cues.len() >= CUES_MAX {
             return Err(cue_collector::too_many());
         }
-        let after_seam = std::mem::take(&mut self.at_segment_boundary) && !self.cues.is_empty();
-        self.cues.push(Cue { text, start_ms, end_ms, marks, after_segment_boundary: after_seam });
+        self.cues.push(Cue { text, start_ms, end_ms, marks, highlight, part: self.part });
         Ok(())
     }
 
@@ -126,15 +130,7 @@ impl CueFile {
         if !self.has_timing {
             return Ok(CueCollector::default());
         }
-        let mut file = join_split_cues(self.cues);
-        file.sort_by_key(|cue| cue.start_ms);
-        rolling::remove_rolling_repeats(&mut file);
-        let mut collector = CueCollector::default();
-        collector.set_left_out(self.left_out);
-        for cue in file {
-            collector.add_timed(cue.text, cue.start_ms, cue.end_ms, &cue.marks)?;
-        }
-        Ok(collector)
+        collect(join_split_cues(self.cues), self.left_out, RepeatUnit::Words)
     }
 
     /// Whether there was a timing line.
@@ -143,18 +139,45 @@ impl CueFile {
     }
 }
 
-/// Decodes the entities of a text, and moves its marks along.
-fn decode_entities(stripped: &StrippedMarkup<'_>) -> (String, Vec<TimeMark>) {
+/// Returns the cues without copies of lines that only display them.
+pub(super) fn collect(
+    mut cues: Vec<Cue>,
+    left_out: Occurrences,
+    unit: RepeatUnit,
+) -> Result<CueCollector, CaptionError> {
+    cues.sort_by_key(|cue| cue.start_ms);
+    let mut cues = karaoke::join_highlighted(cues);
+    rolling::remove_rolling_repeats(&mut cues, unit);
+    let mut collector = CueCollector::default();
+    collector.set_left_out(left_out);
+    for cue in cues {
+        collector.add_timed(cue.text, cue.start_ms, cue.end_ms, &cue.marks)?;
+    }
+    Ok(collector)
+}
+
+/// Decodes the entities of a text, and moves its marks and its highlighted part along.
+fn decode_entities(stripped: &StrippedMarkup<'_>) -> (String, Vec<TimeMark>, Option<Range<usize>>) {
     let mut text = String::with_capacity(stripped.text.len());
     let mut marks = Vec::with_capacity(stripped.marks.len());
     let mut from = 0;
     for mark in &stripped.marks {
-        decode_html_entities_to_string(stripped.text.get(from..mark.offset).unwrap_or(""), &mut text);
+        markup::decode_references(stripped.text.get(from..mark.offset).unwrap_or(""), &mut text);
         marks.push(TimeMark { offset: text.len(), ..*mark });
         from = mark.offset;
     }
-    decode_html_entities_to_string(stripped.text.get(from..).unwrap_or(""), &mut text);
-    (text, marks)
+    markup::decode_references(stripped.text.get(from..).unwrap_or(""), &mut text);
+    let decoded_length = |length: usize| {
+        if !stripped.text.contains('&') {
+            return length;
+        }
+        let mut front = String::new();
+        markup::decode_references(stripped.text.get(..length).unwrap_or(""), &mut front);
+        front.len()
+    };
+    let highlight =
+        stripped.highlight.as_ref().map(|part| decoded_length(part.start)..decoded_length(part.end));
+    (text, marks, highlight)
 }
 
 /// The lines from the first to the last non-blank one, without the last line's end.
@@ -193,20 +216,37 @@ fn remove_blank_line_marks(payload: &str) -> Cow<'_, str> {
 
 /// Joins cues that a segmented playlist split.
 ///
-/// Such a pair has equal text on both sides of a segment boundary, without a gap.
+/// Each part has all cues that are shown in its time, so the one at a seam is in both. Such a pair has equal text in
+/// adjacent parts, without a gap.
 fn join_split_cues(cues: Vec<Cue>) -> Vec<Cue> {
     let mut joined: Vec<Cue> = Vec::with_capacity(cues.len());
+    // Indices of the cues that end last: of the previous part those that have no copy yet, and of the current part.
+    let (mut previous, mut current): (Vec<usize>, Vec<usize>) = (Vec::new(), Vec::new());
+    let mut part = 0;
     for cue in cues {
-        match joined.last_mut() {
-            Some(last)
-                if cue.after_segment_boundary
-                    && last.text == cue.text
-                    && last.start_ms <= cue.start_ms
-                    && cue.start_ms <= last.end_ms =>
-            {
-                last.end_ms = last.end_ms.max(cue.end_ms);
-            }
-            _ => joined.push(cue),
+        if cue.part != part {
+            part = cue.part;
+            previous = std::mem::take(&mut current);
+        }
+        let original = |is_original: fn(&Cue, &Cue) -> bool| {
+            previous.iter().rposition(|&index| {
+                let earlier = joined.get(index);
+                earlier.is_some_and(|earlier| earlier.text == cue.text && is_original(earlier, &cue))
+            })
+        };
+        let original_index = original(|earlier, cue| earlier.start_ms == cue.start_ms)
+            .or_else(|| original(|earlier, cue| (earlier.start_ms..=earlier.end_ms).contains(&cue.start_ms)));
+        let index = original_index.map_or(joined.len(), |index| previous.remove(index));
+        match joined.get_mut(index) {
+            Some(earlier) => earlier.end_ms = earlier.end_ms.max(cue.end_ms),
+            None => joined.push(cue),
+        }
+        current.push(index);
+        let end_ms = |index: &usize| joined.get(*index).map(|cue| cue.end_ms);
+        if current.len() > SEAM_CUES_MAX
+            && let Some(first) = current.iter().copied().min_by_key(end_ms)
+        {
+            current.retain(|&index| index != first);
         }
     }
     joined

@@ -2,7 +2,9 @@
 //!
 //! Anything else is text: `List<T>`, `a < b` and `<inaudible>` stay.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, ops::Range};
+
+use html_escape::decode_html_entities_to_string;
 
 use super::{time_marks::TimeMark, timing::parse_timestamp};
 
@@ -33,6 +35,9 @@ const TAGS: [(&str, MarkupAnnotation); 15] = [
     ("X-word-ms", MarkupAnnotation::Attributes),
 ];
 
+/// Tags with which recognizers highlight the word that is being spoken.
+const HIGHLIGHTS: [&str; 4] = ["u", "b", "font", "c"];
+
 /// Names of ASS overrides found in SRT and WebVTT files (`{\an8}`).
 const OVERRIDES: [&str; 15] =
     ["an", "a", "pos", "move", "fade", "fad", "org", "fs", "fn", "i", "b", "u", "s", "c", "q"];
@@ -44,6 +49,8 @@ pub(crate) struct StrippedMarkup<'a> {
     pub(crate) text: Cow<'a, str>,
     /// The times between its words (`<00:00:01.280>`).
     pub(crate) marks: Vec<TimeMark>,
+    /// The byte range of the only highlighted part; all of the text if there are several.
+    pub(crate) highlight: Option<Range<usize>>,
 }
 
 /// Removes the formatting tags.
@@ -62,6 +69,7 @@ pub(crate) fn strip_with_overrides(text: &str) -> StrippedMarkup<'_> {
 fn strip_with(text: &str, other_length: impl Fn(&str) -> Option<usize>) -> StrippedMarkup<'_> {
     let mut stripped = String::new();
     let mut marks = Vec::new();
+    let mut highlights = Highlights::default();
     let (mut copied, mut from) = (0, 0);
     while let Some(found) = text.get(from..).and_then(|rest| rest.find(['<', '{'])) {
         let start = from + found;
@@ -75,16 +83,52 @@ fn strip_with(text: &str, other_length: impl Fn(&str) -> Option<usize>) -> Strip
         match tag.map(|tag| tag.kind) {
             Some(MarkupTagKind::Break) => stripped.push('\n'),
             Some(MarkupTagKind::Time(time_ms)) => marks.push(TimeMark { offset: stripped.len(), time_ms }),
+            Some(MarkupTagKind::Highlight { is_end }) => highlights.add_tag(is_end, stripped.len()),
             Some(MarkupTagKind::Formatting) | None => {}
         }
         from = start + length;
         copied = from;
     }
     if copied == 0 {
-        return StrippedMarkup { text: Cow::Borrowed(text), marks };
+        return StrippedMarkup { text: Cow::Borrowed(text), marks, highlight: None };
     }
     stripped.push_str(text.get(copied..).unwrap_or(""));
-    StrippedMarkup { text: Cow::Owned(stripped), marks }
+    let highlight = highlights.only(stripped.len());
+    StrippedMarkup { text: Cow::Owned(stripped), marks, highlight }
+}
+
+/// Highlighted parts of a text; of nested tags the outer one counts.
+#[derive(Default)]
+struct Highlights {
+    open: usize,
+    count: usize,
+    first: Range<usize>,
+}
+
+impl Highlights {
+    fn add_tag(&mut self, is_end: bool, offset: usize) {
+        if !is_end {
+            if self.count == 0 {
+                self.first = offset..offset;
+            }
+            self.count += usize::from(self.open == 0);
+            self.open += 1;
+        } else if self.open > 0 {
+            self.open -= 1;
+            if self.open == 0 && self.count == 1 {
+                self.first.end = offset;
+            }
+        }
+    }
+
+    /// The only part, or the whole text of this length if there are several or one has no end.
+    fn only(self, length: usize) -> Option<Range<usize>> {
+        match self.count {
+            0 => None,
+            1 if self.open == 0 => Some(self.first),
+            _ => Some(0..length),
+        }
+    }
 }
 
 struct MarkupTag {
@@ -95,6 +139,10 @@ struct MarkupTag {
 /// What a tag adds to the text.
 enum MarkupTagKind {
     Formatting,
+    /// Beginning or end of a highlighted part.
+    Highlight {
+        is_end: bool,
+    },
     Break,
     /// The time of what follows, in milliseconds.
     Time(i64),
@@ -113,11 +161,15 @@ impl MarkupTag {
         if let Some(time_ms) = parse_timestamp(inner) {
             return Some(Self { length, kind: MarkupTagKind::Time(time_ms) });
         }
-        let inner = inner.strip_prefix('/').unwrap_or(inner);
+        let (inner, is_end) = inner.strip_prefix('/').map_or((inner, false), |inner| (inner, true));
         let name_end = inner.find(|c: char| !c.is_ascii_alphanumeric() && c != '-').unwrap_or(inner.len());
         let (name, rest) = inner.split_at_checked(name_end)?;
         let &(known, annotation) = TAGS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name))?;
-        let kind = if known == "br" { MarkupTagKind::Break } else { MarkupTagKind::Formatting };
+        let kind = match known {
+            "br" => MarkupTagKind::Break,
+            _ if HIGHLIGHTS.contains(&known) => MarkupTagKind::Highlight { is_end },
+            _ => MarkupTagKind::Formatting,
+        };
         is_annotation(rest, annotation).then_some(Self { length, kind })
     }
 }
@@ -158,6 +210,33 @@ fn override_length(text: &str) -> Option<usize> {
         })
     };
     inner.get(..end)?.split('\\').all(is_override).then_some(end + 3)
+}
+
+/// Characters of the references `&#128;` to `&#159;` in HTML: those of Windows-1252.
+const WINDOWS_1252: &str = "€\u{81}‚ƒ„…†‡ˆ‰Š‹Œ\u{8D}Ž\u{8F}\u{90}‘’“”•–—˜™š›œ\u{9D}žŸ";
+
+/// Appends a text to another with its character references decoded, as browsers decode them.
+pub(crate) fn decode_references(text: &str, decoded: &mut String) {
+    if !text.contains('&') {
+        decoded.push_str(text);
+        return;
+    }
+    let start = decoded.len();
+    decode_html_entities_to_string(text, decoded);
+    let is_control = |c: char| matches!(c, '\u{80}'..='\u{9F}');
+    // Those that the text itself has come from no reference.
+    if !text.contains(is_control)
+        && let Some(new) = decoded.get(start..)
+        && new.contains(is_control)
+    {
+        let letter = |c: char| match c {
+            '\u{80}'..='\u{9F}' => WINDOWS_1252.chars().nth(u32::from(c) as usize - 0x80).unwrap_or(c),
+            _ => c,
+        };
+        let new: String = new.chars().map(letter).collect();
+        decoded.truncate(start);
+        decoded.push_str(&new);
+    }
 }
 
 #[cfg(test)]
@@ -223,5 +302,35 @@ mod tests {
         assert_eq!(marks("<b>é</b><00:00:01.280> b<br><00:02,5>"), [(2, 1_280), (5, 2_500)]);
         assert_eq!(marks("<00:01.280>"), [(0, 1_280)]);
         assert_eq!(marks("<c>a</c>"), []);
+    }
+
+    #[test]
+    fn markup_highlight_is_only_marked_part() {
+        for (text, expect) in [
+            ("<u>é</u> b", Some(0..2)),
+            ("a <font color=\"#0f0\"><b>b</b></font> c", Some(2..3)),
+            ("<i>a</i> b", None),
+            ("<u>a</u> <u>b</u> c", Some(0..5)),
+            ("a <u>b", Some(0..3)),
+            ("a </u>b", None),
+            ("a b", None),
+        ] {
+            assert_eq!(strip(text).highlight, expect, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn markup_references_are_those_of_html() {
+        for (text, expect) in [
+            ("don&#146;t &#150; &#x93;x&#148; &amp; &#129;", "don’t – “x” & \u{81}"),
+            ("&#128;&#159;&eacute;", "€Ÿé"),
+            ("&amp;#146;", "&#146;"),
+            ("a\u{92} &amp;", "a\u{92} &"),
+            ("a", "a"),
+        ] {
+            let mut decoded = "x".to_owned();
+            decode_references(text, &mut decoded);
+            assert_eq!(decoded, format!("x{expect}"), "{text:?}");
+        }
     }
 }

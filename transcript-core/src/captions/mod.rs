@@ -19,6 +19,7 @@ mod decimal;
 mod encoding;
 mod error;
 mod json3;
+mod karaoke;
 mod lenient;
 mod markup;
 mod parsed;
@@ -54,7 +55,7 @@ use crate::transcript::{SEGMENTS_MAX, Segment, TIME_MAX_MS};
 ///
 /// It rises whenever the same body would produce other segments. Stored transcripts stay as they are until they are
 /// refreshed.
-pub const PARSER_VERSION: u32 = 4;
+pub const PARSER_VERSION: u32 = 5;
 
 /// Maximum size of a body in bytes: 40 times the size of 50 minutes of word-timed captions.
 pub const BODY_BYTES_MAX: usize = 32 * 1024 * 1024;
@@ -73,7 +74,7 @@ pub enum CaptionFormat {
     Json3,
     /// WebVTT.
     WebVtt,
-    /// SRT.
+    /// SRT, and SBV of YouTube Studio.
     Srt,
     /// TTML: `<tt>`.
     Ttml,

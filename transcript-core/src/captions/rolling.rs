@@ -13,6 +13,15 @@ const FILLER_MS_MAX: i64 = 50;
 /// Maximum number of last lines that are compared with the beginning of the next cue; usual are two.
 const LINES_MAX: usize = 4;
 
+/// Parts of a cue that rolling captions of a format repeat.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum RepeatUnit {
+    /// Lines, or the first words of a line.
+    Words,
+    /// Whole lines only. TTML also has lyrics, whose words repeat within a line.
+    Lines,
+}
+
 /// Length in bytes of the part of `next` that repeats the last lines of `previous`, if any.
 fn repeated(previous: &str, next: &str) -> Option<usize> {
     let lines = || previous.lines().filter(|line| !line.trim().is_empty());
@@ -47,33 +56,34 @@ enum Repetition {
     Whole,
 }
 
-fn repetition(previous: &Cue, next: &Cue) -> Repetition {
+fn repetition(previous: &Cue, next: &Cue, unit: RepeatUnit) -> Repetition {
     if next.start_ms <= previous.start_ms || next.start_ms > previous.end_ms {
         return Repetition::NotTouching;
     }
-    match repeated(&previous.text, &next.text) {
-        Some(length) if next.text.get(length..).is_some_and(|rest| !rest.trim().is_empty()) => {
-            Repetition::Prefix(length)
-        }
-        // "No." and again "No." is speech. A filler is too short to be read, or lacks the times that its words
-        // had in the previous cue.
-        Some(_)
-            if next.end_ms - next.start_ms <= FILLER_MS_MAX
-                || (!previous.marks.is_empty() && next.marks.is_empty()) =>
-        {
-            Repetition::Whole
-        }
-        _ => Repetition::Nothing,
+    let Some(length) = repeated(&previous.text, &next.text) else { return Repetition::Nothing };
+    let rest = next.text.get(length..).unwrap_or("");
+    if !rest.trim().is_empty() {
+        let ends_line =
+            || rest.trim_start_matches(|c: char| c.is_whitespace() && c != '\n').starts_with('\n');
+        let is_part = unit == RepeatUnit::Words || ends_line();
+        return if is_part { Repetition::Prefix(length) } else { Repetition::Nothing };
     }
+    // "No." and again "No." is speech. A filler is too short to be read, or lacks the times that its words had in the
+    // previous cue. Where these come from highlighted copies, the line was said again. In TTML no duration is an
+    // unknown end.
+    let has_end = unit == RepeatUnit::Words || next.end_ms > next.start_ms;
+    let is_short = has_end && next.end_ms - next.start_ms <= FILLER_MS_MAX;
+    let lacks_times = previous.highlight.is_none() && !previous.marks.is_empty() && next.marks.is_empty();
+    if is_short || lacks_times { Repetition::Whole } else { Repetition::Nothing }
 }
 
 /// Removes the repetitions from a file of rolling captions; leaves any other file unchanged.
 ///
 /// The cues are ordered by start. A file has rolling captions if at least half of the neighbours without a
 /// gap repeat text. A single cue that only begins with the words of the previous one may be speech.
-pub(super) fn remove_rolling_repeats(cues: &mut Vec<Cue>) {
-    let repetitions: Vec<_> =
-        cues.iter().zip(cues.iter().skip(1)).map(|(previous, next)| repetition(previous, next)).collect();
+pub(super) fn remove_rolling_repeats(cues: &mut Vec<Cue>, unit: RepeatUnit) {
+    let neighbours = cues.iter().zip(cues.iter().skip(1));
+    let repetitions: Vec<_> = neighbours.map(|(previous, next)| repetition(previous, next, unit)).collect();
     let touching = repetitions.iter().filter(|&&found| found != Repetition::NotTouching).count();
     let repeating = touching - repetitions.iter().filter(|&&found| found == Repetition::Nothing).count();
     let is_chance = repeating < 2 && !repetitions.contains(&Repetition::Whole);
@@ -111,10 +121,11 @@ mod tests {
                     .into_iter()
                     .collect(),
                 text: text.replace('*', ""),
-                after_segment_boundary: false,
+                highlight: None,
+                part: 0,
             })
             .collect();
-        remove_rolling_repeats(&mut cues);
+        remove_rolling_repeats(&mut cues, RepeatUnit::Words);
         let texts: Vec<_> = cues.iter().map(|cue| cue.text.as_str()).collect();
         assert_eq!(texts, expect);
     }

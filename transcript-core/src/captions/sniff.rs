@@ -85,7 +85,7 @@ pub(super) fn not_captions(text: &str) -> CaptionError {
     } else if text.starts_with('<') {
         "This is XML, but in none of the caption formats (transcript, timedtext, tt)."
     } else {
-        "The text is in no caption format: it is not WebVTT, SRT, TTML, or XML or JSON of YouTube."
+        "The text is in no caption format: it is not WebVTT, SRT, SBV, TTML, or XML or JSON of YouTube."
     })
 }
 
@@ -118,6 +118,7 @@ mod tests {
             ("WEBVTTX\n", None),
             ("1\r\n00:00:01,000 --> 00:00:02,000\r\nhi", Some(Srt)),
             ("\n\n00:01.000-->00:02.000\nhi", Some(Srt)),
+            ("0:00:01.000,0:00:03.000\r\nhi", Some(Srt)),
             ("Just words, with an arrow --> here", None),
             ("\u{89}PNG\r\n", None),
             ("", None),

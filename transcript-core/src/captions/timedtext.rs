@@ -4,10 +4,6 @@
 //! formatting and `&amp;lt;i&amp;gt;` is spoken text. Hence the order: decode the XML, remove the formatting
 //! tags of [`super::markup`], decode HTML's entities. Line breaks stay; an empty `<text/>` is dropped.
 
-use std::borrow::Cow;
-
-use html_escape::decode_html_entities;
-
 use super::{
     CaptionError,
     cue_collector::CueCollector,
@@ -27,10 +23,8 @@ pub(super) fn parse(text: &str) -> Result<CueCollector, CaptionError> {
         let times = times(&element);
         let words = document.text_of_element()?;
         if let Some((start, duration)) = times {
-            let plain = match markup::strip(&words).text {
-                Cow::Borrowed(text) => decode_html_entities(text).into_owned(),
-                Cow::Owned(text) => decode_html_entities(&text).into_owned(),
-            };
+            let mut plain = String::with_capacity(words.len());
+            markup::decode_references(&markup::strip(&words).text, &mut plain);
             cues.add_with_duration(plain, start, duration)?;
         } else {
             cues.count_left_out(&words);
@@ -63,6 +57,7 @@ mod tests {
     fn timedtext_text_is_unescaped_twice() {
         for (text, expect) in [
             ("I&amp;#39;m", "I'm"),
+            ("don&amp;#146;t", "don’t"),
             ("Tom &amp;amp; Ann", "Tom & Ann"),
             ("Tom &amp; Ann", "Tom & Ann"),
             ("&quot;yes&quot; &amp;quot;no&amp;quot;", "\"yes\" \"no\""),

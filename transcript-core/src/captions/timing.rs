@@ -1,4 +1,6 @@
-//! Timing lines of cues in WebVTT and SRT.
+//! Timing lines of cues in WebVTT, SRT and SBV.
+
+use std::borrow::Cow;
 
 use super::decimal::{HUGE, parse_scaled};
 
@@ -6,6 +8,8 @@ use super::decimal::{HUGE, parse_scaled};
 pub(crate) const ARROW: &str = "-->";
 /// Wrong arrows found in files; accepted only between two complete times.
 const WRONG_ARROWS: [&str; 4] = ["->", "-- >", "—>", "–>"];
+/// Characters between the numbers of a time.
+const SEPARATORS: [char; 3] = [':', '.', ','];
 
 /// Timing content of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,16 +30,30 @@ impl TimingLine {
     /// Text after the end time is the cue's settings, which define its position on the screen.
     pub(crate) fn parse(line: &str) -> Self {
         let Some((start, rest)) = line.split_once(ARROW) else {
-            return Self::parse_wrong_arrow(line);
+            return Self::parse_wrong_arrow(line)
+                .or_else(|| Self::parse_sbv(line))
+                .unwrap_or(Self::NotTiming);
         };
-        let (start, end) = (start.trim(), end_time(rest.trim_start()));
+        let (start, rest) = (start.trim(), rest.trim());
+        let is_spaced = start.contains(char::is_whitespace);
+        if (is_spaced || rest.is_empty()) && !is_spaced_time(start) {
+            return Self::NotTiming;
+        }
+        if rest.is_empty() {
+            return Self::Invalid;
+        }
+        let start = if is_spaced { Cow::Owned(join_spaced(start)) } else { Cow::Borrowed(start) };
+        let joined =
+            if is_spaced || end_time(rest).ends_with(SEPARATORS) { join_spaced(rest) } else { String::new() };
+        let end = Some(end_time(&joined)).filter(|end| parse_timestamp(end).is_some());
+        let end = end.unwrap_or_else(|| end_time(rest));
         // "Ten --> eleven" is speech, and so is a line with words around clock times.
         let looks_like_time =
             |part: &str| part.contains(':') && part.starts_with(|c: char| c.is_ascii_digit() || c == '-');
-        if !looks_like_time(start) || !looks_like_time(end) || start.contains(char::is_whitespace) {
+        if !looks_like_time(&start) || !looks_like_time(end) || is_spaced && !is_whole(end) {
             return Self::NotTiming;
         }
-        match (parse_timestamp(start), parse_timestamp(end)) {
+        match (parse_timestamp(&start), parse_timestamp(end)) {
             (Some(start), Some(end)) => Self::Times(start, end.max(start)),
             _ => Self::Invalid,
         }
@@ -44,20 +62,49 @@ impl TimingLine {
 
 impl TimingLine {
     /// Parses a line with a wrong arrow between two complete times.
-    fn parse_wrong_arrow(line: &str) -> Self {
-        let is_whole = |time: &str| {
-            time.starts_with(|c: char| c.is_ascii_digit()) && time.contains(':') && time.contains(['.', ','])
-        };
-        WRONG_ARROWS
-            .iter()
-            .find_map(|arrow| {
-                let (start, end) = line.split_once(arrow)?;
-                let (start, end) = (start.trim(), end_time(end.trim_start()));
-                let times = (parse_timestamp(start)?, parse_timestamp(end)?);
-                (is_whole(start) && is_whole(end)).then_some(Self::Times(times.0, times.1.max(times.0)))
-            })
-            .unwrap_or(Self::NotTiming)
+    fn parse_wrong_arrow(line: &str) -> Option<Self> {
+        WRONG_ARROWS.iter().find_map(|arrow| {
+            let (start, end) = line.split_once(arrow)?;
+            let (start, end) = (start.trim(), end_time(end.trim_start()));
+            let times = (parse_timestamp(start)?, parse_timestamp(end)?);
+            (is_whole(start) && is_whole(end)).then_some(Self::Times(times.0, times.1.max(times.0)))
+        })
     }
+
+    /// Parses the timing line of YouTube's SBV: `0:00:01.000,0:00:03.000` and nothing else.
+    fn parse_sbv(line: &str) -> Option<Self> {
+        let (start, end) = line.trim().split_once(',')?;
+        let is_time = |time: &str| is_webvtt_time(time) && time.matches(':').count() == 2;
+        if !is_time(start) || !is_time(end) {
+            return None;
+        }
+        let times = (parse_timestamp(start)?, parse_timestamp(end)?);
+        Some(Self::Times(times.0, times.1.max(times.0)))
+    }
+}
+
+/// Whether a part of a line is a time with a fraction.
+fn is_whole(time: &str) -> bool {
+    time.starts_with(|c: char| c.is_ascii_digit()) && time.contains(':') && time.contains(['.', ','])
+}
+
+/// Whether a part of a line is nothing but a time with a fraction, possibly with white space in it.
+fn is_spaced_time(part: &str) -> bool {
+    is_whole(part) && part.chars().all(|c| c.is_ascii_digit() || c.is_whitespace() || SEPARATORS.contains(&c))
+}
+
+/// The text without white space beside separators.
+///
+/// Translation programs and character recognition write it: `00: 00: 05, 500`.
+fn join_spaced(text: &str) -> String {
+    let mut joined = String::with_capacity(text.len());
+    for word in text.split_whitespace() {
+        if !joined.is_empty() && !joined.ends_with(SEPARATORS) && !word.starts_with(SEPARATORS) {
+            joined.push(' ');
+        }
+        joined.push_str(word);
+    }
+    joined
 }
 
 /// End time at the beginning of the text after the arrow.
@@ -113,8 +160,13 @@ pub(crate) fn parse_timestamp(text: &str) -> Option<i64> {
 }
 
 /// Splits a text into lines at any of the three line ends.
+///
+/// `\r\r\n` is one line end: programs on Windows write it by converting line ends twice.
 pub(crate) fn lines(text: &str) -> impl Iterator<Item = &str> {
-    text.split('\n').flat_map(|line| line.strip_suffix('\r').unwrap_or(line).split('\r'))
+    text.split('\n').flat_map(|line| {
+        let line = line.strip_suffix('\r').unwrap_or(line);
+        line.strip_suffix('\r').unwrap_or(line).split('\r')
+    })
 }
 
 #[cfg(test)]
@@ -171,6 +223,18 @@ mod tests {
             ("\u{b}00:01.000\u{3000}-->\u{b}00:02.000", Times(1_000, 2_000)),
             ("00:xx.000 --> 00:01.000", Invalid),
             ("00:01.000 --> 00:0b", Invalid),
+            ("00:00:05, 500 --> 00:00:07, 000", Times(5_500, 7_000)),
+            ("00: 00: 05,500 --> 00: 00: 07,900 X1:10", Times(5_500, 7_900)),
+            ("00:00:05,500 --> 00:00:07, 900", Times(5_500, 7_900)),
+            ("00:05.500 --> 00:07. on", Times(5_500, 7_000)),
+            ("00:00:05 500, 1 --> 00:00:07,900", Invalid),
+            ("00:00:05,000 -->", Invalid),
+            ("10:30 -->", NotTiming),
+            ("10:30, 11:00 --> 12:00", NotTiming),
+            ("0:00:01.000,0:00:03.000", Times(1_000, 3_000)),
+            ("0:00:01.000,0:00:03.000 and on", NotTiming),
+            ("00:01.000,00:03.000", NotTiming),
+            ("10:30,11:00", NotTiming),
             ("00:01.000", NotTiming),
             ("00:00:03,000 -> 00:00:04,000", Times(3_000, 4_000)),
             ("00:03.000 -- > 00:04.000", Times(3_000, 4_000)),
@@ -188,7 +252,7 @@ mod tests {
 
     #[test]
     fn lines_split_at_all_line_ends() {
-        let split: Vec<_> = lines("a\nb\r\nc\rd\n\ne").collect();
-        assert_eq!(split, ["a", "b", "c", "d", "", "e"]);
+        let split: Vec<_> = lines("a\nb\r\nc\rd\n\ne\r\r\nf\r\r\n\r\r\ng").collect();
+        assert_eq!(split, ["a", "b", "c", "d", "", "e", "f", "", "g"]);
     }
 }

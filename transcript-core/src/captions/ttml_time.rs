@@ -1,4 +1,7 @@
 //! TTML times: clock times (`00:00:01.5`, `00:00:01:12`) and offsets (`1.5s`, `36f`, `1000t`).
+//!
+//! A number without a metric is seconds, as in the first drafts of TTML and in Apple's lyrics. SMPTE's separator of
+//! drop-frame times, `00:00:01;12`, is read too.
 
 use super::{
     decimal::{HUGE, parse_scaled},
@@ -14,6 +17,8 @@ pub(super) struct TimeBase {
     frame_seconds: i64,
     /// Ticks per second.
     ticks: i64,
+    /// Factor and divisor of a clock time: 1, unless the clock counts frames as if their rate were whole.
+    clock_scale: (i64, i64),
 }
 
 /// Highest accepted rate, per second.
@@ -37,7 +42,10 @@ impl TimeBase {
             .unwrap_or((1, 1));
         let sub_frames = rate("subFrameRate").unwrap_or(1);
         let ticks = rate("tickRate").or_else(|| Some(frame_rate?.saturating_mul(sub_frames).min(RATE_MAX)));
+        let has = |name: &str, expect: &str| root.attribute(name).is_some_and(|value| value.trim() == expect);
+        let counts_frames = has("timeBase", "smpte") && has("dropMode", "nonDrop");
         Self {
+            clock_scale: if counts_frames { (denominator, numerator) } else { (1, 1) },
             frames: frame_rate.unwrap_or(30) * numerator,
             frame_seconds: denominator,
             ticks: ticks.unwrap_or(1),
@@ -50,9 +58,10 @@ impl TimeBase {
         if text.contains(':') {
             return self.clock(text);
         }
-        let unit = text.find(|c: char| c.is_ascii_alphabetic())?;
+        let unit = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
         let (number, metric) = text.split_at_checked(unit)?;
         match metric {
+            "" => parse_scaled(number, 3),
             "h" => Some(parse_scaled(number, 3)?.saturating_mul(3_600).min(HUGE)),
             "m" => Some(parse_scaled(number, 3)?.saturating_mul(60).min(HUGE)),
             "s" => parse_scaled(number, 3),
@@ -65,13 +74,17 @@ impl TimeBase {
 
     /// Parses a clock time with an optional frame count in the fourth field.
     fn clock(&self, text: &str) -> Option<i64> {
-        if text.bytes().filter(|&c| c == b':').count() < 3 {
-            return parse_timestamp(text);
+        let scaled = |clock: &str| {
+            let (factor, divisor) = self.clock_scale;
+            Some(ratio(parse_timestamp(clock)?, factor, divisor))
+        };
+        if text.bytes().filter(|c| matches!(c, b':' | b';')).count() < 3 {
+            return scaled(text);
         }
-        let (clock, frames) = text.rsplit_once(':')?;
+        let (clock, frames) = text.rsplit_once([':', ';'])?;
         // Parts of frames are rarely used and shorter than the precision of a segment's time.
         let frames = frames.split('.').next().unwrap_or(frames);
-        Some(parse_timestamp(clock)?.saturating_add(self.frames(frames)?))
+        Some(scaled(clock)?.saturating_add(self.frames(frames)?))
     }
 
     fn frames(&self, count: &str) -> Option<i64> {
@@ -117,8 +130,12 @@ mod tests {
                 ("-1s", Some(-1_000)),
                 ("9e99s", None),
                 ("99999999999999999999h", Some(HUGE)),
-                ("1.5", None),
+                ("00:00:01;15", Some(1_500)),
+                ("00;00:01:15", None),
+                ("1.5", Some(1_500)),
+                ("9.731", Some(9_731)),
                 ("1x", None),
+                (".", None),
                 ("s", None),
                 ("", None),
                 ("1:2:3:4:5", None),
@@ -133,6 +150,13 @@ mod tests {
             &[("00:00:01:05", Some(1_200)), ("50f", Some(2_000)), ("25t", Some(1_000))],
         );
         check("ttp:frameRate='30' ttp:frameRateMultiplier='1000 1001'", &[("30f", Some(1_001))]);
+        let film = "ttp:frameRate='24' ttp:frameRateMultiplier='999 1000'";
+        let hour = [("01:00:00:00", Some(3_600_000)), ("00:00:00:24", Some(1_001))];
+        check(film, &hour);
+        check(&format!("{film} ttp:timeBase='smpte' ttp:dropMode='dropNTSC'"), &hour);
+        check(&format!("{film} ttp:timeBase='media' ttp:dropMode='nonDrop'"), &hour);
+        let counted = [("01:00:00:00", Some(3_603_603)), ("00:00:00:24", Some(1_001))];
+        check(&format!("{film} ttp:timeBase='smpte' ttp:dropMode='nonDrop'"), &counted);
         check(
             "ttp:tickRate='10000000'",
             &[("15400000t", Some(1_540)), ("99999999999999999999t", Some(HUGE / 10_000_000))],

@@ -52,7 +52,7 @@ pub(super) fn parse(text: &str) -> Result<CueCollector, CaptionError> {
             TimingLine::NotTiming if file.is_open() => file.push_line(line),
             TimingLine::NotTiming => {
                 if number > 1 + blank_lines as u64 && is_webvtt(line) {
-                    file.mark_segment_boundary();
+                    file.begin_part();
                 }
                 outside_block.read_line(line, number);
             }
@@ -179,6 +179,7 @@ mod tests {
             ("NOTE a --> b\nno words", &[]),
             ("STYLE\n::cue { color: red }", &[]),
             ("WEBVTT\nX-TIMESTAMP-MAP=LOCAL:00:00:00.000,MPEGTS:900000", &[]),
+            ("00:03.000 -->\nlost", &[6]),
             ("intro\n00:03.000 --> 00:04.000\nc", &[]),
             ("17", &[]),
         ] {
@@ -193,7 +194,7 @@ mod tests {
 
     #[test]
     fn webvtt_all_line_ends_and_byte_order_mark_are_read() {
-        for end in ["\n", "\r\n", "\r"] {
+        for end in ["\n", "\r\n", "\r", "\r\r\n"] {
             let body = "\u{FEFF}WEBVTT\n\n00:01.000 --> 00:02.000\na\nb\n\n00:02.000 --> 00:03.000\nc\n";
             check(&body.replace('\n', end), &[("a\nb", 1_000, 2_000), ("c", 2_000, 3_000)]);
         }
@@ -288,6 +289,33 @@ mod tests {
             "WEBVTT\n\n00:01.000 --> 00:02.000\nsame\n\nWEBVTT\nX-TIMESTAMP-MAP=MPEGTS:0,LOCAL:00:00.000\n\n\
              00:02.000 --> 00:03.000\nsame\n\n00:03.000 --> 00:04.000\nsame\n",
             &[("same", 1_000, 3_000), ("same", 3_000, 4_000)],
+        );
+    }
+
+    #[test]
+    fn webvtt_overlapping_cues_at_seam_are_joined() {
+        check(
+            "WEBVTT\n\n00:00.000 --> 00:10.000\n[Music]\n\n00:02.000 --> 00:09.000\nSo we met\n\n\
+             WEBVTT\n\n00:00.000 --> 00:10.000\n[Music]\n\n00:02.000 --> 00:09.000\nSo we met\n\n\
+             00:09.000 --> 00:12.000\nhim\n\n\
+             WEBVTT\n\n00:00.000 --> 00:14.000\n[Music]\n\n00:13.000 --> 00:14.000\nso we met\n",
+            &[
+                ("[Music]", 0, 14_000),
+                ("So we met", 2_000, 9_000),
+                ("him", 9_000, 12_000),
+                ("so we met", 13_000, 14_000),
+            ],
+        );
+        // Of many cues in a part those that end last are known at its end.
+        let short: String = (10..40).map(|s| format!("00:{s}.000 --> 00:{s}.500\nat {s}\n\n")).collect();
+        let long = "00:00.000 --> 00:50.000\n[Music]\n\n";
+        let body = format!("WEBVTT\n\n{long}{short}WEBVTT\n\n{long}");
+        assert_eq!(parse_as(CaptionFormat::WebVtt, body.as_bytes()).unwrap().len(), 31);
+        // What is in one part twice was said twice.
+        check(
+            "WEBVTT\n\n00:01.000 --> 00:02.000\nNo.\n\n00:02.000 --> 00:03.000\nNo.\n\n\
+             WEBVTT\n\n00:02.000 --> 00:03.000\nNo.\n\n00:03.000 --> 00:04.000\nNo.\n",
+            &[("No.", 1_000, 2_000), ("No.", 2_000, 3_000), ("No.", 3_000, 4_000)],
         );
     }
 

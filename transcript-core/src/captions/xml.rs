@@ -5,13 +5,12 @@
 
 use std::borrow::Cow;
 
-use html_escape::decode_html_entities;
 use quick_xml::{
     Reader,
     events::{BytesStart, Event},
 };
 
-use super::{CaptionError, DEPTH_MAX};
+use super::{CaptionError, DEPTH_MAX, markup::decode_references};
 
 /// One step through a document.
 #[derive(Debug)]
@@ -144,8 +143,9 @@ impl<'a> XmlDocument<'a> {
 
 /// Resolves a reference: to a character, to a named character of HTML, or to itself.
 fn resolve(reference: &str) -> String {
-    let written = format!("&{reference};");
-    decode_html_entities(&written).into_owned()
+    let mut resolved = String::new();
+    decode_references(&format!("&{reference};"), &mut resolved);
+    resolved
 }
 
 #[cfg(test)]
@@ -184,8 +184,8 @@ mod tests {
             ("<?xml version=\"1.0\"?> <!-- c --><r><x:b k=\"1\">t</x:b></r>", "<b=1>t</></>"),
             ("<r><b y:k=1 k=2></b></r>", "<b=1></></>"),
             (
-                "<r>1 &lt; 2 &amp;amp; &#39;&#x4e2d;&nbsp;&bogus; AT&T &</r>",
-                "1 < 2 &amp; '中\u{A0}&bogus; AT&T &</>",
+                "<r>1 &lt; 2 &amp;amp; &#39;&#x4e2d;&#146;&nbsp;&bogus; AT&T &</r>",
+                "1 < 2 &amp; '中’\u{A0}&bogus; AT&T &</>",
             ),
             ("<r><![CDATA[<i>&amp;]]></r>", "<i>&amp;</>"),
             ("<r>a\r\nb\rc</r>", "a\nb\nc</>"),

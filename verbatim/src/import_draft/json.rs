@@ -115,7 +115,7 @@ fn is_snippet(item: &RawValue) -> bool {
         .is_ok_and(|DraftFields(fields)| fields.contains_key("text") && fields.contains_key("start"))
 }
 
-/// An object: YouTube's own captions, one transcript, or transcripts by video.
+/// An object: captions of YouTube or TikTok, one transcript, or transcripts by video.
 fn object(text: &str) -> Result<Vec<ImportDraft>> {
     let fields = match from_str(text) {
         Ok(DraftFields(fields)) => fields,
@@ -131,6 +131,9 @@ fn object(text: &str) -> Result<Vec<ImportDraft>> {
     }
     if ["transcript", "snippets", "segments", "available"].into_iter().any(has) {
         return Ok(vec![document(text)?]);
+    }
+    if has("utterances") {
+        return Ok(vec![ImportDraft::from_captions(text.as_bytes())?]);
     }
     let by_video = fields.into_iter().map(|(id, transcript)| {
         let video = VideoId::new(Platform::YouTube, &id)

@@ -9,7 +9,8 @@ use std::{
 use super::{super::CommandError, name::CaptionFileName};
 
 /// Extensions of files that may contain a transcript.
-const EXTENSIONS: [&str; 10] = ["vtt", "srt", "ttml", "dfxp", "xml", "srv1", "srv2", "srv3", "json3", "json"];
+const EXTENSIONS: [&str; 12] =
+    ["vtt", "srt", "sbv", "ttml", "dfxp", "itt", "xml", "srv1", "srv2", "srv3", "json3", "json"];
 /// Endings of files next to captions that are not captions.
 const EXCLUDED: [&str; 2] = [".info.json", ".live_chat.json"];
 /// Maximum depth of nested folders.
@@ -125,12 +126,23 @@ mod tests {
             "T [dQw4w9WgXcQ].live_chat.json",
             "T [dQw4w9WgXcQ].mp4",
             "deep/er/A.SRT",
+            "deep/er/B.sbv",
+            "deep/er/C.itt",
             ".hidden/b.srt",
             ".c.srt",
         ] {
             fs::write(root.join(file), "x").unwrap();
         }
-        assert_eq!(found_files(root), ["T [dQw4w9WgXcQ].en.vtt", "T [dQw4w9WgXcQ].de.vtt", "deep/er/A.SRT"]);
+        assert_eq!(
+            found_files(root),
+            [
+                "T [dQw4w9WgXcQ].en.vtt",
+                "T [dQw4w9WgXcQ].de.vtt",
+                "deep/er/A.SRT",
+                "deep/er/B.sbv",
+                "deep/er/C.itt"
+            ]
+        );
     }
 
     #[cfg(unix)]

@@ -49,7 +49,11 @@ pub(super) fn flaws(imported: &ImportOutcome) -> Vec<String> {
     }
     if left_out.count > 0 {
         let what = if left_out.count == 1 { "cue was left out: its" } else { "cues were left out: their" };
-        flaws.push(format!("{} {what} times cannot be read{}", left_out.count, line_numbers(left_out)));
+        // Only formats with lines have no other reason.
+        let or_why =
+            if left_out.lines.is_empty() { ", or the file is TTML in several languages" } else { "" };
+        let lines = line_numbers(left_out);
+        flaws.push(format!("{} {what} times cannot be read{or_why}{lines}", left_out.count));
     }
     if unreadable.count > 0 {
         let what = if unreadable.count == 1 { "character is" } else { "characters are" };

@@ -37,6 +37,15 @@ fn parse_counts_left_out_cues_by_line() {
             "<transcript><text start=\"1\">a</text><text start=\"x\">b</text><text start=\"y\"/></transcript>",
             found(1, &[]),
         ),
+        (
+            "<tt><body><p begin=\"1s\">a</p><p begin=\"x\" end=\"2s\">b</p><p begin=\"\"/></body></tt>",
+            found(1, &[]),
+        ),
+        (
+            "<tt><body><p begin=\"\"><span begin=\"1s\">a</span><span end=\"2s\">b</span></p>\
+             <div begin=\"x\"><p>c</p></div></body></tt>",
+            found(2, &[]),
+        ),
         ("<timedtext format=\"3\"><body><p t=\"1\">a</p><p t=\"x\">b</p></body></timedtext>", found(1, &[])),
         (
             "{\"events\":[{\"segs\":[{\"utf8\":\"a\"}]},{\"tStartMs\":\"x\",\"segs\":[{\"utf8\":\"b\"}]},\

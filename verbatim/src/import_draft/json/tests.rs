@@ -36,6 +36,27 @@ fn json_snippet_list_is_transcript() {
 }
 
 #[test]
+fn json_in_utf16_is_read() {
+    let text = format!("\u{FEFF}\r\n{}", SNIPPETS.replace("\"a\"", "\"é\""));
+    for is_little in [true, false] {
+        let bytes = |unit: u16| if is_little { unit.to_le_bytes() } else { unit.to_be_bytes() };
+        let body: Vec<u8> = text.encode_utf16().flat_map(bytes).collect();
+        let segments = ImportDraft::read(&body).unwrap().remove(0).segments;
+        assert_eq!(segments, [Segment::new("é", 100, 2_345), Segment::new("b", 2_500, 1_000)]);
+    }
+}
+
+#[test]
+fn text_in_brackets_is_named() {
+    for body in
+        ["[Script Info]\nTitle: x", "\u{FEFF}[00:12.00]So", "[ti:So]\n", "[00:00.000 --> 00:04.000]  So"]
+    {
+        let error = ImportDraft::read(body.as_bytes()).unwrap_err();
+        assert!(error.message().contains("ASS, LRC"), "{error}: {body}");
+    }
+}
+
+#[test]
 fn json_object_has_transcript_metadata() {
     let english = LanguageTag::parse("en-GB").ok();
     let expect = ImportDraft {
@@ -86,6 +107,8 @@ fn json_object_by_video_has_several_transcripts() {
 fn json_captions_are_read_as_captions() {
     let body = r#"{"wireMagic":"pb3","events":[{"tStartMs":500,"dDurationMs":10,"segs":[{"utf8":"a"}]}]}"#;
     assert_eq!(parse_single(body).segments, [Segment::new("a", 500, 10)]);
+    let body = r#"{"utterances":[{"text":"So","start_time":40,"end_time":900}]}"#;
+    assert_eq!(parse_single(body).segments, [Segment::new("So", 40, 860)]);
     // A title does not identify a format.
     let title = format!(r#"{{"title":"events","videoId":"dQw4w9WgXcQ","transcript":{SNIPPETS}}}"#);
     assert_eq!(parse_single(&title).title.as_deref(), Some("events"));
