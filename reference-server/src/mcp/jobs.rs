@@ -17,7 +17,7 @@ use transcript_core::{
     accounts::{Accounts, RequestGuard, V1Admission, V1Endpoint, V1Error, V1Request, jobs::JobItem},
     engine::Transcripts,
     headers,
-    ids::JobId,
+    ids::{AccountId, JobId},
     supplier::{ListOutcome, ListPosition, ListedVideo, SupplyError, SupplyReason, VideoListPage},
     time::ceil_seconds,
     transcript::{TrackInfo, format_timestamp},
@@ -87,16 +87,21 @@ impl ToolJobs {
     ) -> Result<CallToolResult, ToolError> {
         let args = read::<ListVideosArgs>(arguments)?;
         let (list, limit) = (args.list()?, args.limit()?);
-        if let Some(accounts) = &self.accounts {
-            // A list is requested from the platform for the caller: it needs an account, and counts for its limit.
-            drop(admit(accounts, V1Endpoint::ReadJobs, caller).await?);
-        }
-        let wait = if self.accounts.is_some() { LIST_WAIT_MAX } else { OWN_LIST_WAIT_MAX };
+        let reader = match &self.accounts {
+            // A list is requested from the platform for the caller: it needs an account, and counts for its limits.
+            Some(accounts) => {
+                let guard = admit(accounts, V1Endpoint::ReadJobs, caller).await?;
+                Some((accounts, guard.caller().account.id.clone()))
+            }
+            None => None,
+        };
+        let wait = if reader.is_some() { LIST_WAIT_MAX } else { OWN_LIST_WAIT_MAX };
         let end = Instant::now() + wait;
         let (mut videos, mut title, mut stated, mut position) = (Vec::new(), None, None, None);
         let mut failure = None;
         loop {
-            let page = match timeout_at(end, self.read_page(&list, position.as_ref())).await {
+            let page = match timeout_at(end, self.read_page(reader.as_ref(), &list, position.as_ref())).await
+            {
                 Ok(Ok(page)) => page,
                 Ok(Err(error)) if videos.is_empty() => return Err(error),
                 Err(_) if videos.is_empty() => {
@@ -126,15 +131,19 @@ impl ToolJobs {
         Ok(listed(&list, title.as_deref(), stated, &videos, has_more, failure.as_ref()))
     }
 
-    /// Reads a page of a list.
+    /// Reads a page of a list, which counts for the limits of an account.
     ///
     /// # Cancellation
     /// A page that has its place keeps it to its end, also if the caller leaves: the lister goes on.
     async fn read_page(
         &self,
+        reader: Option<&(&Accounts, AccountId)>,
         list: &VideoList,
         position: Option<&ListPosition>,
     ) -> Result<VideoListPage, ToolError> {
+        if let Some((accounts, account)) = reader {
+            accounts.jobs.count_list_page(account).await.map_err(refused)?;
+        }
         // The semaphore is never closed.
         let places = if list.platform() == Platform::YouTube { &self.places } else { &self.slow_places };
         let place = Arc::clone(places).acquire_owned().await;

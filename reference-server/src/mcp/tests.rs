@@ -313,7 +313,7 @@ impl VideoLister for FakeLister {
             }
         }
         let video = ListedVideo {
-            video: VideoId::new(Platform::YouTube, &format!("list-page-{number}")).unwrap(),
+            video: VideoId::new(Platform::YouTube, &format!("list-{number:0>6}")).unwrap(),
             title: None,
             author: None,
             duration_s: None,
@@ -384,6 +384,30 @@ async fn list_page_keeps_place_after_its_caller_left() {
     }
     let refused = call(&tools, tools::LIST_VIDEOS, list(1)).await;
     assert_eq!(refused["_meta"]["verbatim/code"], 503, "{refused}");
+}
+
+#[tokio::test]
+async fn list_pages_of_account_are_limited() {
+    let fixture = ServiceFixture::start().await;
+    let mut tools = tools_with_lister(&fixture, FakeLister { pages: 1_000, error: None });
+    tools.jobs.accounts = tools_of(&fixture).jobs.accounts;
+    let list = |limit: u32| json!({ "search": "tide mills", "limit": limit });
+    let ann = Caller::with_key(fixture.account("ann@example.org").await);
+    let bob = Caller::with_key(fixture.account("bob@example.org").await);
+    for minute in 0..11 {
+        let got = call_as(&ann, &tools, tools::LIST_VIDEOS, list(500)).await;
+        let text = got["content"][0]["text"].as_str().unwrap();
+        assert!(text.contains("This account has read too many pages of lists"), "{minute}: {text}");
+        if minute < 10 {
+            assert_eq!(got["_meta"]["verbatim/videos"].as_array().map(Vec::len), Some(30), "{minute}: {got}");
+            assert_eq!(got["_meta"]["verbatim/retry_after"], if minute < 9 { 60 } else { 3_060 }, "{got}");
+        } else {
+            assert_eq!(got["_meta"]["verbatim/code"], 429, "{got}");
+        }
+        fixture.clock.advance(Duration::from_secs(60));
+    }
+    let other = call_as(&bob, &tools, tools::LIST_VIDEOS, list(5)).await;
+    assert_eq!(other["_meta"]["verbatim/videos"].as_array().map(Vec::len), Some(5), "{other}");
 }
 
 #[tokio::test]

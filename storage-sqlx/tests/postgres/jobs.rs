@@ -4,7 +4,10 @@ use sqlx::AssertSqlSafe;
 use verbatim_tests_postgres::TestDatabase;
 
 use crate::{
-    common::jobs::{check_unreadable_job, check_unreadable_list, check_unreadable_pause},
+    common::jobs::{
+        check_unreadable_event, check_unreadable_job, check_unreadable_job_in_lists, check_unreadable_list,
+        check_unreadable_pause,
+    },
     opening::foreign_connection,
 };
 
@@ -29,4 +32,16 @@ async fn unreadable_job_delays_no_other_job() {
 async fn unreadable_pause_delays_no_other_check() {
     let (store, database) = crate::store().await;
     check_unreadable_pause(&*store, async |statement: &str| run(&database, statement).await).await;
+}
+
+#[tokio::test]
+async fn unreadable_job_is_left_out_of_lists() {
+    let (store, database) = crate::store().await;
+    check_unreadable_job_in_lists(&*store, async |statement: &str| run(&database, statement).await).await;
+}
+
+#[tokio::test]
+async fn unreadable_event_delays_no_other_event() {
+    let (store, database) = crate::store().await;
+    check_unreadable_event(&*store, async |statement: &str| run(&database, statement).await).await;
 }

@@ -319,6 +319,7 @@ impl JobStore for MemoryJobs {
         listing.claims += 1;
         let claimed = ClaimedListing {
             claim: ListingClaim { job: job.id.clone(), number: listing.claims },
+            account: job.account.clone(),
             list,
             items: job.counts.total,
             position: listing.position.clone(),
@@ -363,6 +364,7 @@ impl JobStore for MemoryJobs {
                 }
                 stored.job.delay_list(due_at);
             }
+            ListingOutcome::Paused { reason, due_at } => stored.job.pause_list(reason, due_at),
         }
         stored.record_event(before, now);
         Ok(true)

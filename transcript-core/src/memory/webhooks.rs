@@ -25,7 +25,7 @@ use crate::{
 pub(super) struct StoredEvent {
     log: JobEventLog,
     /// The number of leases.
-    attempts: u32,
+    leases: u32,
     is_leased: bool,
 }
 
@@ -52,7 +52,7 @@ impl StoredJob {
         let Some(kind) = self.job.event_since(before, counts) else { return };
         let event = JobEvent { job: self.job.id.clone(), number: counts.all + 1, kind, created_at: now };
         let log = JobEventLog { event, due_at: Some(now), attempts: Vec::new() };
-        self.events.push(StoredEvent { log, attempts: 0, is_leased: false });
+        self.events.push(StoredEvent { log, leases: 0, is_leased: false });
     }
 }
 
@@ -76,7 +76,7 @@ impl WebhookStore for MemoryJobs {
             let found = events.iter_mut().filter(|event| event.is_due(now));
             due.extend(found.map(|event| (&job.account, &job.callback_url, event)));
         }
-        due.sort_by_key(|(_, _, event)| (event.attempts > 0, event.log.due_at));
+        due.sort_by_key(|(_, _, event)| (event.leases > 0, event.log.due_at));
         let mut leased = Vec::new();
         for (account, url, stored) in due {
             let Some(url) = url else { continue };
@@ -84,14 +84,15 @@ impl WebhookStore for MemoryJobs {
                 continue;
             }
             busy.push(account.clone());
-            stored.attempts = stored.attempts.saturating_add(1);
+            stored.leases = stored.leases.saturating_add(1);
             stored.is_leased = true;
             stored.log.due_at = Some(lease_until);
             leased.push(LeasedEvent {
                 event: stored.log.event.clone(),
                 account: account.clone(),
                 callback_url: url.clone(),
-                attempt: stored.attempts,
+                lease: stored.leases,
+                attempt: stored.log.attempts.last().map_or(1, |last| last.number.saturating_add(1)),
             });
         }
         Ok(leased)
@@ -104,7 +105,7 @@ impl WebhookStore for MemoryJobs {
         let Some(stored) = events.find(|stored| stored.log.event.number == leased.event.number) else {
             return Ok(false);
         };
-        if !stored.is_leased || stored.attempts != leased.attempt {
+        if !stored.is_leased || stored.leases != leased.lease {
             return Ok(false);
         }
         stored.is_leased = false;

@@ -27,6 +27,7 @@ macro_rules! job_lists_conformance {
             list_that_cannot_be_read_fails_job
             list_of_cancelled_job_is_not_read
             list_of_job_paused_by_operator_waits
+            list_of_paused_job_is_read_after_it_is_resumed
             lists_alternate_between_accounts
             list_of_busy_platform_waits
             list_position_is_stored_at_its_full_length
@@ -97,6 +98,7 @@ pub async fn list_is_read_page_by_page_and_then_its_items_run(store: Jobs) {
     assert_eq!(claim(&store, 4).await, None, "it is not due yet");
     let first = claimed(&store, 5).await;
     assert_eq!((&first.list, &first.position, first.items), (&list(100), &None, 0));
+    assert_eq!(first.account, job.account);
     assert!(end(&store, &first, page([1, 2], Some("second")), 6).await);
     let counts = JobCounts { total: 2, ..JobCounts::default() };
     let job = stored(&store, "a").await;
@@ -236,6 +238,32 @@ pub async fn list_of_job_paused_by_operator_waits(store: Jobs) {
     assert!(expect_ok(store.resume(&JobId::new("a"), PauseReason::Operator, at(6)).await));
     assert_eq!(claim(&store, 6).await, None, "the list is closed");
     assert_eq!(claim_items(&store, 6).await, [0, 1]);
+}
+
+/// A pause that the work on a page requests keeps the position. It changes no job that was paused or has ended since.
+pub async fn list_of_paused_job_is_read_after_it_is_resumed(store: Jobs) {
+    create(&store, "a", "one", 9, 0).await;
+    assert!(end(&store, &claimed(&store, 0).await, page([1], Some("next")), 0).await);
+    let reason = PauseReason::AccountBlocked;
+    let paused = || ListingOutcome::Paused { reason, due_at: at(10) };
+    assert!(end(&store, &claimed(&store, 0).await, paused(), 1).await);
+    let job = stored(&store, "a").await;
+    assert_eq!((job.status, job.pause_reason, job.due_at), (JobStatus::Paused, Some(reason), Some(at(10))));
+    assert_eq!((claim(&store, 9).await, claim_items(&store, 9).await), (None, Vec::new()));
+    let due = expect_ok(store.take_paused(at(10), at(20), 5).await);
+    assert_eq!(due.iter().map(|job| job.id.as_str()).collect::<Vec<_>>(), ["a"]);
+    assert!(expect_ok(store.resume(&job.id, reason, at(11)).await));
+    let listing = claimed(&store, 11).await;
+    assert_eq!(listing.position.as_ref().map(ListPosition::as_str), Some("next"));
+    assert_eq!((listing.attempts, listing.failing_since), (0, None));
+    expect_ok(store.pause(&job.id, at(12)).await);
+    assert!(end(&store, &listing, paused(), 13).await);
+    assert_eq!(stored(&store, "a").await.pause_reason, Some(PauseReason::Operator));
+    assert!(expect_ok(store.resume(&job.id, PauseReason::Operator, at(14)).await));
+    let listing = claimed(&store, 14).await;
+    expect_ok(store.cancel(&job.id, at(15)).await);
+    assert!(!end(&store, &listing, paused(), 16).await);
+    assert_eq!(stored(&store, "a").await.status, JobStatus::Cancelled);
 }
 
 /// Accounts take turns page by page.

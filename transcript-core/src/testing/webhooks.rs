@@ -191,9 +191,13 @@ pub async fn expired_lease_is_replaced_and_has_no_effect(store: Stores) {
     let first = lease(&store, 0, 9).await;
     assert_eq!(lease(&store, 59, 9).await, []);
     let second = lease(&store, 60, 9).await;
-    assert_eq!((second[0].event.id(), second[0].attempt), (first[0].event.id(), 2), "the same event again");
+    assert_eq!(second[0].event.id(), first[0].event.id(), "the same event again");
+    assert_eq!((second[0].lease, second[0].attempt), (2, 1), "the first lease recorded no attempt");
     assert!(!fail(&store, &first[0], 61, None).await);
-    assert!(deliver(&store, &second[0], 62).await);
+    assert!(fail(&store, &second[0], 62, Some(70)).await);
+    let third = lease(&store, 70, 9).await;
+    assert_eq!((third[0].lease, third[0].attempt), (3, 2));
+    assert!(deliver(&store, &third[0], 71).await);
 }
 
 /// Events that a clock that was ahead has recorded, leased or delayed are due soon; the longest pause stays.
@@ -215,7 +219,7 @@ pub async fn event_of_corrected_clock_is_due_soon(store: Stores) {
         assert!(deliver(&store, leased, 901).await);
     }
     ended = lease(&store, 902, 9).await;
-    assert_eq!((names(&ended), ended[0].attempt), (vec!["job_a/1".to_owned()], 2));
+    assert_eq!((names(&ended), ended[0].lease), (vec!["job_a/1".to_owned()], 2));
     assert!(deliver(&store, &ended[0], 903).await);
     assert_eq!(lease(&store, 3_599, 9).await, [], "the longest pause stays");
     let delayed = lease(&store, 3_600, 9).await;

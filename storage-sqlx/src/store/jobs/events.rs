@@ -15,7 +15,7 @@ use transcript_core::{
     time::LEASE_MAX,
 };
 
-use super::rows::{take_number, update_job};
+use super::rows::{is_damaged, take_number, update_job};
 use crate::{
     codec::{column, number},
     error::{DbResult, corrupt},
@@ -23,7 +23,7 @@ use crate::{
     store::{Queues, Store},
 };
 
-/// Most events in one lease.
+/// Most events in one lease, with those that cannot be read.
 const LEASES_MAX: u32 = 100;
 
 const COUNT_EVENTS: &str =
@@ -48,6 +48,8 @@ const PICK_EVENT: Statement = sql! {
             SELECT 1 FROM job_events o WHERE o.account = e.account AND o.leased = 1 AND o.due_at > $1
         ) ORDER BY e.attempts > 0, e.due_at, e.job, e.number LIMIT 1 FOR UPDATE OF e SKIP LOCKED",
 };
+const LAST_ATTEMPT: &str = "SELECT coalesce(max(attempt), 0) FROM job_event_attempts WHERE event = $1";
+const POSTPONE_EVENT: &str = "UPDATE job_events SET leased = 0, due_at = $3 WHERE job = $1 AND number = $2";
 const LEASE_EVENT: &str = "UPDATE job_events SET attempts = $3, leased = 1, due_at = $4
     WHERE job = $1 AND number = $2";
 const END_ATTEMPT: &str = "UPDATE job_events SET leased = 0, due_at = $4
@@ -73,12 +75,14 @@ pub(super) const DELETE_SECRET: &str = "DELETE FROM webhook_secrets WHERE accoun
 
 /// Frequent statements, for the test of the query plans.
 #[cfg(all(test, feature = "sqlite"))]
-pub(super) const INDEXED_STATEMENTS: [&str; 13] = [
+pub(super) const INDEXED_STATEMENTS: [&str; 15] = [
     COUNT_EVENTS,
     ADD_EVENT,
     IS_EVENT_DUE,
     LIMIT_DUE,
     PICK_EVENT.sqlite,
+    LAST_ATTEMPT,
+    POSTPONE_EVENT,
     LEASE_EVENT,
     END_ATTEMPT,
     ADD_ATTEMPT,
@@ -150,22 +154,49 @@ impl WriteTx for LeaseEventsTx {
     async fn run<S: Session>(&self, db: &mut S) -> DbResult<Vec<LeasedEvent>> {
         db.execute(LIMIT_DUE, &due_bounds(self.now)).await?;
         let mut leased = Vec::new();
-        while leased.len() < self.limit as usize {
+        for _ in 0..LEASES_MAX {
+            if leased.len() == self.limit as usize {
+                break;
+            }
             let Some(mut row) = db.row(PICK_EVENT, &values![self.now.as_millis()]).await? else { break };
-            let event = read_event(&mut row)?;
-            let attempt = row.take::<u32>(5)?.saturating_add(1);
-            let until = self.lease_until.as_millis();
-            let changed = values![event.job.as_str(), column(event.number)?, attempt, until];
-            db.execute(LEASE_EVENT, &changed).await?;
-            let account = AccountId::new(row.take::<String>(4)?);
-            leased.push(LeasedEvent { event, account, callback_url: row.take(6)?, attempt });
+            let (job, until) = (row.get::<&str>(0)?.to_owned(), self.lease_until.as_millis());
+            let number = row.get::<i64>(1)?;
+            let mut read = || -> DbResult<_> {
+                Ok((
+                    read_event(&mut row)?,
+                    AccountId::new(row.take::<String>(4)?),
+                    row.take(5)?,
+                    row.take(6)?,
+                ))
+            };
+            let (event, account, leases, callback_url): (_, _, u32, String) = match read() {
+                // It must not stop other events.
+                Err(error) if is_damaged(&error) => {
+                    tracing::error!(job, number, ?error, "stored event of a job is unreadable");
+                    let later = self.now.plus(RETRY_PAUSE_MAX).as_millis();
+                    db.execute(POSTPONE_EVENT, &values![&job, number, later]).await?;
+                    continue;
+                }
+                event => event?,
+            };
+            let lease = leases.saturating_add(1);
+            db.execute(LEASE_EVENT, &values![&job, number, lease, until]).await?;
+            let mut last = db.only_row(LAST_ATTEMPT, &values![stored_id(&event)]).await?;
+            let attempt = last.take::<u32>(0)?.saturating_add(1);
+            leased.push(LeasedEvent { event, account, callback_url, lease, attempt });
         }
         Ok(leased)
     }
 }
 
+/// The id of an event in the table of attempts.
+fn stored_id(event: &JobEvent) -> String {
+    format!("{}/{}", event.job, event.number)
+}
+
 struct EndAttemptTx {
     event: JobEvent,
+    lease: u32,
     attempt: WebhookAttempt,
 }
 
@@ -175,14 +206,14 @@ impl WriteTx for EndAttemptTx {
     const IS_IDEMPOTENT: bool = false;
 
     async fn run<S: Session>(&self, db: &mut S) -> DbResult<bool> {
-        let Self { event, attempt } = self;
+        let Self { event, lease, attempt } = self;
         let next_at = attempt.next_at.map(Timestamp::as_millis);
-        let ended = values![event.job.as_str(), column(event.number)?, attempt.number, next_at];
+        let ended = values![event.job.as_str(), column(event.number)?, *lease, next_at];
         if db.execute(END_ATTEMPT, &ended).await? == 0 {
             return Ok(false);
         }
         let row = values![
-            format!("{}/{}", event.job, event.number),
+            stored_id(event),
             attempt.number,
             attempt.at.as_millis(),
             attempt.status.map(i64::from),
@@ -230,7 +261,8 @@ impl<D: Database, Q: Queues> WebhookStore for Store<D, Q> {
     }
 
     async fn end_attempt(&self, leased: &LeasedEvent, attempt: WebhookAttempt) -> Result<bool> {
-        self.database.run(EndAttemptTx { event: leased.event.clone(), attempt }).await
+        let event = leased.event.clone();
+        self.database.run(EndAttemptTx { event, lease: leased.lease, attempt }).await
     }
 
     async fn events(&self, job: &JobId) -> Result<Vec<JobEventLog>> {

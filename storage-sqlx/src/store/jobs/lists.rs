@@ -12,12 +12,12 @@ use super::{
     claim::pass_turn,
     events::change_job,
     insert_items,
-    rows::{job_columns, lock_job, read_due_job, take_number, update_job},
+    rows::{is_damaged, job_columns, lock_job, read_due_job, take_number, update_job},
 };
 use crate::{
     codec::column,
     error::{DbResult, corrupt},
-    sql::{Session, Statement, WriteTx, sql, values},
+    sql::{Row, Session, Statement, WriteTx, sql, values},
 };
 
 /// The due job whose turn it is, without the lists whose addresses begin with one of `$2`.
@@ -78,29 +78,41 @@ impl WriteTx for ClaimListingTx {
 
     async fn run<S: Session>(&self, db: &mut S) -> DbResult<Option<ClaimedListing>> {
         let due = values![self.now.as_millis(), self.busy.clone()];
-        let mut job = loop {
+        loop {
             let Some(row) = db.row(PICK_LISTING, &due).await? else { return Ok(None) };
-            if let Some(job) = read_due_job(db, row, self.lease_until).await? {
-                break job;
+            let Some(mut job) = read_due_job(db, row, self.lease_until).await? else { continue };
+            job.delay_list(self.lease_until);
+            update_job(db, &job).await?;
+            pass_turn(db, &job).await?;
+            db.execute(ADD_CLAIM, &values![job.id.as_str()]).await?;
+            let row = db.row(FIND_LISTING, &values![job.id.as_str()]).await?;
+            let id = job.id.clone();
+            match read_listing(job, row) {
+                // It must not stop the lists of other jobs.
+                Err(error) if is_damaged(&error) => {
+                    tracing::error!(job = %id, ?error, "stored list of a job is unreadable");
+                }
+                listing => return listing.map(Some),
             }
-        };
-        let list = job.list.clone().ok_or_else(|| corrupt("a stored job that reads a list has none"))?;
-        job.delay_list(self.lease_until);
-        update_job(db, &job).await?;
-        pass_turn(db, &job).await?;
-        db.execute(ADD_CLAIM, &values![job.id.as_str()]).await?;
-        let mut row = db.only_row(FIND_LISTING, &values![job.id.as_str()]).await?;
-        let position = row.take::<Option<String>>(1)?;
-        let too_long = || corrupt("a stored position of a list is too long");
-        Ok(Some(ClaimedListing {
-            claim: ListingClaim { job: job.id, number: take_number(&mut row, 0)? },
-            list,
-            items: job.counts.total,
-            position: position.map(|text| ListPosition::new(text).ok_or_else(too_long)).transpose()?,
-            attempts: row.take(2)?,
-            failing_since: row.take::<Option<i64>>(3)?.map(Timestamp::from_millis),
-        }))
+        }
     }
+}
+
+/// Decodes a claimed list of a job.
+fn read_listing(job: Job, row: Option<Row>) -> DbResult<ClaimedListing> {
+    let missing = || corrupt("a stored job that reads a list has none");
+    let (list, mut row) = job.list.zip(row).ok_or_else(missing)?;
+    let position = row.take::<Option<String>>(1)?;
+    let too_long = || corrupt("a stored position of a list is too long");
+    Ok(ClaimedListing {
+        claim: ListingClaim { job: job.id, number: take_number(&mut row, 0)? },
+        account: job.account,
+        list,
+        items: job.counts.total,
+        position: position.map(|text| ListPosition::new(text).ok_or_else(too_long)).transpose()?,
+        attempts: row.take(2)?,
+        failing_since: row.take::<Option<i64>>(3)?.map(Timestamp::from_millis),
+    })
 }
 
 /// Ends the claim of a page.
@@ -117,7 +129,9 @@ impl WriteTx for EndListingTx {
         let Some(mut job) = lock_job(db, &self.claim.job).await? else { return Ok(false) };
         let (is_failure, is_attempt) = match &self.outcome {
             ListingOutcome::Again { is_failure, is_attempt, .. } => (*is_failure, *is_attempt),
-            ListingOutcome::Page { .. } | ListingOutcome::Failed(_) => (false, false),
+            ListingOutcome::Page { .. } | ListingOutcome::Failed(_) | ListingOutcome::Paused { .. } => {
+                (false, false)
+            }
         };
         let row = values![
             job.id.as_str(),
@@ -139,6 +153,7 @@ impl WriteTx for EndListingTx {
                 job.fail_list(failure.clone(), skipped, self.now);
             }
             ListingOutcome::Again { due_at, .. } => job.delay_list(*due_at),
+            ListingOutcome::Paused { reason, due_at } => job.pause_list(*reason, *due_at),
         }
         if !job.is_list_open() {
             db.execute(CLOSE_LIST, &values![job.id.as_str()]).await?;

@@ -25,13 +25,14 @@ use claim::{
 use events::{DELETE_SECRET, change_job, delete_events, record_event};
 use lists::{CLOSE_LIST, ClaimListingTx, EXTEND_LISTING, EndListingTx, IS_LISTING_DUE};
 use rows::{
-    FIND_JOB, insert_job, job_columns, lock_job, read_due_job, read_item, read_job, take_number, update_job,
+    FIND_JOB, find_readable, insert_job, job_columns, lock_job, read_due_job, read_job, read_listed_item,
+    read_listed_job, take_number, update_job,
 };
 
 use super::{Queues, Store};
 use crate::{
     codec::{column, one_more},
-    error::{DbResult, corrupt},
+    error::DbResult,
     sql::{Database, Session, Statement, Value, WriteTx, sql, values},
 };
 
@@ -65,7 +66,7 @@ const JOBS_OF_ACCOUNT: &str = concat!(
     job_columns!(),
     " FROM jobs WHERE account = $1 AND (created_at, id) < ($2, $3) ORDER BY created_at DESC, id DESC LIMIT $4"
 );
-const ITEMS: &str = "SELECT idx, url, video, status, reason, message FROM job_items
+const ITEMS: &str = "SELECT idx, url, video, status, reason, message, job FROM job_items
     WHERE job = $1 AND idx >= $2 ORDER BY idx LIMIT $3";
 const SKIP_ITEMS: &str =
     "UPDATE job_items SET status = 'skipped', due_at = NULL WHERE job = $1 AND status = 'queued'";
@@ -311,14 +312,21 @@ impl<D: Database, Q: Queues> JobStore for Store<D, Q> {
     async fn jobs_of(&self, account: &AccountId, page: PageRequest) -> Result<Page<Job>> {
         let after = page.after.as_ref();
         let (created_at, id) = after.map_or(Ok((i64::MAX, "")), Cursor::to_time_and_id)?;
-        let bounds = values![account.as_str(), created_at, id, one_more(&page)];
-        let found = self.database.find(JOBS_OF_ACCOUNT, &bounds, read_job).await?;
+        let bounds = |(created_at, id): &(i64, String), limit: i64| {
+            Vec::from(values![account.as_str().to_owned(), *created_at, id.clone(), limit])
+        };
+        let (limit, after) = (one_more(&page), (created_at, id.to_owned()));
+        let found =
+            find_readable(&self.database, JOBS_OF_ACCOUNT, limit, after, bounds, read_listed_job).await?;
         Ok(Page::cut(found, &page, |job| Cursor::time_and_id(job.created_at, &job.id)))
     }
 
     async fn items(&self, id: &JobId, from: u64, limit: u32) -> Result<Vec<JobItem>> {
-        let bounds = values![id.as_str(), column(from)?, limit];
-        self.database.find(ITEMS, &bounds, read_item).await
+        let bounds = |before: &i64, limit: i64| {
+            Vec::from(values![id.as_str().to_owned(), before.saturating_add(1), limit])
+        };
+        let before = column(from)?.saturating_sub(1);
+        find_readable(&self.database, ITEMS, i64::from(limit), before, bounds, read_listed_item).await
     }
 
     async fn claim(
@@ -406,22 +414,24 @@ impl<D: Database, Q: Queues> JobStore for Store<D, Q> {
     }
 
     async fn unfinished(&self, page: PageRequest) -> Result<Page<Job>> {
-        let bounds = values![page.after.as_ref().map_or("", Cursor::as_str), one_more(&page)];
-        let found = self.database.find(UNFINISHED, &bounds, read_job).await?;
+        let bounds = |(_, id): &(i64, String), limit: i64| Vec::from(values![id.clone(), limit]);
+        let after = (0, page.after.as_ref().map_or("", Cursor::as_str).to_owned());
+        let limit = one_more(&page);
+        let found = find_readable(&self.database, UNFINISHED, limit, after, bounds, read_listed_job).await?;
         Ok(Page::cut(found, &page, |job| job.id.as_str().to_owned()))
     }
 
     async fn figures(&self) -> Result<Vec<JobFigures>> {
         let decode = |row: &mut crate::sql::Row| {
-            let status = JobStatus::from_name(row.get(0)?);
-            Ok(JobFigures {
-                status: status.ok_or_else(|| corrupt("a stored job has an unknown state"))?,
-                jobs: take_number(row, 1)?,
-                queued_items: take_number(row, 2)?,
-                running_items: take_number(row, 3)?,
-            })
+            let name: &str = row.get(0)?;
+            let Some(status) = JobStatus::from_name(name) else {
+                tracing::error!(status = name, "stored job has an unknown state");
+                return Ok(None);
+            };
+            let (jobs, queued_items) = (take_number(row, 1)?, take_number(row, 2)?);
+            Ok(Some(JobFigures { status, jobs, queued_items, running_items: take_number(row, 3)? }))
         };
-        self.database.find(FIGURES, &[], decode).await
+        Ok(self.database.find(FIGURES, &[], decode).await?.into_iter().flatten().collect())
     }
 
     async fn delete_ended(&self, before: Timestamp, limit: u32) -> Result<u64> {

@@ -10,7 +10,7 @@ use transcript_core::{
 use crate::{
     codec::{column, number, video},
     error::{DbError, DbResult, corrupt},
-    sql::{Row, Session, Statement, sql, values},
+    sql::{Database, Row, Session, Statement, Value, sql, values},
 };
 
 /// The columns that [`read_job`] reads.
@@ -138,13 +138,61 @@ pub(super) async fn read_due_job<S: Session>(
     later: Timestamp,
 ) -> DbResult<Option<Job>> {
     let id = row.get::<&str>(0)?.to_owned();
-    match read_job(&mut row) {
+    let job = read_if_readable(&mut row)?;
+    if job.is_none() {
+        db.execute(POSTPONE_JOB, &values![&id, later.as_millis()]).await?;
+    }
+    Ok(job)
+}
+
+/// Decodes a job. One that cannot be decoded is logged.
+fn read_if_readable(row: &mut Row) -> DbResult<Option<Job>> {
+    let id = row.get::<&str>(0)?.to_owned();
+    match read_job(row) {
         Err(error) if is_damaged(&error) => {
             tracing::error!(job = %id, ?error, "stored job is unreadable");
-            db.execute(POSTPONE_JOB, &values![&id, later.as_millis()]).await?;
             Ok(None)
         }
         job => job.map(Some),
+    }
+}
+
+/// Decodes a row of a list of jobs: its position there, and the job if it is readable. Another one is logged.
+pub(super) fn read_listed_job(row: &mut Row) -> DbResult<ListedRow<(i64, String), Job>> {
+    let position = (row.get::<i64>(11)?, row.get::<&str>(0)?.to_owned());
+    Ok((position, read_if_readable(row)?))
+}
+
+/// The position of a row in a list, and its value if it is readable.
+type ListedRow<P, T> = (P, Option<T>);
+
+/// Reads `limit` rows of a list after a position, or all that are left.
+///
+/// Those that cannot be decoded are left out, and the next ones are read instead.
+pub(super) async fn find_readable<D: Database, P, T>(
+    database: &D,
+    statement: &'static str,
+    mut limit: i64,
+    mut after: P,
+    bounds: impl Fn(&P, i64) -> Vec<Value<'static>> + Send,
+    decode: fn(&mut Row) -> DbResult<ListedRow<P, T>>,
+) -> Result<Vec<T>>
+where
+    P: Send + Sync,
+    T: Send,
+{
+    let mut readable = Vec::new();
+    loop {
+        let found = database.find(statement, &bounds(&after, limit), decode).await?;
+        limit = 0;
+        for (position, value) in found {
+            after = position;
+            limit += i64::from(value.is_none());
+            readable.extend(value);
+        }
+        if limit == 0 {
+            return Ok(readable);
+        }
     }
 }
 
@@ -179,8 +227,21 @@ pub(super) fn take_number(row: &mut Row, index: usize) -> Result<u64> {
     number(row.take(index).map_err(|_| corrupt("a stored number of a job is missing"))?)
 }
 
+/// Decodes a row of a list of items: the position, and the item if it is readable. Another one is logged.
+pub(super) fn read_listed_item(row: &mut Row) -> DbResult<ListedRow<i64, JobItem>> {
+    let index = row.get::<i64>(0)?;
+    match read_item(row) {
+        Err(error) if is_damaged(&error) => {
+            let job = row.get::<&str>(6)?;
+            tracing::error!(job, index, ?error, "stored item of a job is unreadable");
+            Ok((index, None))
+        }
+        item => Ok((index, Some(item?))),
+    }
+}
+
 /// Decodes an item: position, link, video, state, reason and message.
-pub(super) fn read_item(row: &mut Row) -> DbResult<JobItem> {
+fn read_item(row: &mut Row) -> DbResult<JobItem> {
     let status = ItemStatus::from_name(row.get(3)?);
     Ok(JobItem {
         index: take_number(row, 0)?,

@@ -3,11 +3,11 @@
 use async_trait::async_trait;
 use tokio::task::JoinHandle;
 use transcript_core::{
-    PageRequest, Result,
+    Error, ErrorKind, PageRequest, Result, Retry,
     accounts::{
         AccountsOptions, V1Admission, V1Endpoint,
         jobs::{AccountJobs, CreatedJob, Job, JobLimits, JobParams, JobStatus, PauseReason, run_jobs},
-        webhooks::{EventState, WebhookClient, WebhookPost, WebhookSenderDeps, send_webhooks},
+        webhooks::{EventState, WebhookBody, WebhookClient, WebhookPost, WebhookSenderDeps, send_webhooks},
     },
     ids::{GrantId, JobId},
 };
@@ -71,6 +71,26 @@ fn job_cancelled_during_long_fetch_is_charged() {
         assert_eq!((ended.counts.done, ended.spent), (1, 1));
         assert_eq!(remaining(&life, &account).await, 1);
         assert_eq!(fetch_count(&life, &video()), 1);
+        paid.end(CallEnd::Delivered);
+        runner.abort();
+    });
+}
+
+/// The archived default transcript is in another language than the items, which are in English.
+#[test]
+fn job_item_beside_other_default_is_fetched_and_charged() {
+    run_scenario(with_credits([2, 0, 0, 0]), |life| async move {
+        let (account, key) = (new_account(&life).await, new_key(&life).await);
+        script_captions(&life, &[SupplierStep::give_one_of(&["fr", "en"]), SupplierStep::give(&["en"])]);
+        check(&keyed(&life, &key, video()).await, ScenarioResult::New);
+        let runner = start_runner(&life);
+        let memo = format!("transcript {}", video());
+        let paid = PaidCall::begin(&life.world.oracle, &account.wallet, memo, None);
+        let id = start(&life, &account, &video()).await;
+        advance(60).await;
+        let ended = job(&life, &id).await;
+        assert_eq!((ended.status, ended.counts.done, ended.spent), (JobStatus::Completed, 1, 1));
+        assert_eq!((fetch_count(&life, &video()), remaining(&life, &account).await), (2, 1));
         paid.end(CallEnd::Delivered);
         runner.abort();
     });
@@ -256,6 +276,30 @@ fn old_jobs_are_deleted_within_two_minutes() {
     });
 }
 
+/// Stores a job that is complete, with an event.
+async fn store_with_event(life: &ProcessLife, id: &JobId, account: &SimAccount) {
+    let job = Job::new(id.clone(), account.id.clone(), None, &[], life.now());
+    store(life, Job { callback_url: Some("https://example.org/".to_owned()), ..job }).await;
+}
+
+/// Sends webhooks for some time.
+async fn send(life: &ProcessLife, client: impl WebhookClient, body: WebhookBody, seconds: u64) {
+    let webhooks = Arc::clone(&life.accounts[0].webhooks);
+    let deps = WebhookSenderDeps { client: Arc::new(client), body, observer: Arc::new(|_| {}) };
+    send_webhooks(|| Arc::clone(&webhooks), deps, advance(seconds)).await;
+}
+
+/// A client whose receivers respond with this status.
+#[derive(Debug)]
+struct FixedClient(u16);
+
+#[async_trait]
+impl WebhookClient for FixedClient {
+    async fn post(&self, _post: WebhookPost) -> Result<u16> {
+        Ok(self.0)
+    }
+}
+
 /// A client that must not be called.
 #[derive(Debug)]
 struct UnusedClient;
@@ -274,16 +318,74 @@ fn webhook_of_erased_account_is_abandoned() {
         let read = accounts.admin.show(&account.email).await.unwrap().account;
         accounts.admin.delete(&read, false).await.unwrap();
         let id = JobId::new("job_a");
-        let job = Job::new(id.clone(), account.id, None, &[], life.now());
-        store(&life, Job { callback_url: Some("https://example.org/".to_owned()), ..job }).await;
-        let webhooks = Arc::clone(&accounts.webhooks);
-        let deps = WebhookSenderDeps {
-            client: Arc::new(UnusedClient),
-            body: |_, _, _| Ok(Vec::new()),
-            observer: Arc::new(|_| {}),
-        };
-        send_webhooks(|| Arc::clone(&webhooks), deps, advance(5)).await;
-        let log = webhooks.store().events(&id).await.unwrap();
+        store_with_event(&life, &id, &account).await;
+        send(&life, UnusedClient, |_, _, _| Ok(Vec::new()), 5).await;
+        let log = accounts.webhooks.store().events(&id).await.unwrap();
         assert_eq!((log[0].state(), log[0].attempts.len()), (EventState::Abandoned, 1));
+    });
+}
+
+#[test]
+fn webhook_that_is_not_prepared_uses_no_attempts() {
+    run_scenario(with_credits([5, 0, 0, 0]), |life| async move {
+        let (account, id) = (new_account(&life).await, JobId::new("job_a"));
+        store_with_event(&life, &id, &account).await;
+        let events = async || life.accounts[0].webhooks.store().events(&id).await.unwrap();
+        // The leases of an hour are more than the attempts at an event.
+        send(&life, UnusedClient, |_, _, _| Err(Error::unavailable("the body is not written")), 3_600).await;
+        let log = events().await;
+        assert_eq!((log[0].state(), log[0].attempts.len()), (EventState::Pending, 0));
+        send(&life, FixedClient(500), |_, _, _| Ok(Vec::new()), 60).await;
+        let log = events().await;
+        assert_eq!(log[0].state(), EventState::Pending);
+        let pauses = log[0].attempts.iter().map(|attempt| {
+            let pause = attempt.next_at.map(|next| next.since(attempt.at).as_secs());
+            (attempt.number, pause)
+        });
+        let pauses: Vec<_> = pauses.collect();
+        assert_eq!(pauses[..2], [(1, Some(5)), (2, Some(10))]);
+    });
+}
+
+#[test]
+fn webhook_of_unreadable_job_is_abandoned_after_its_attempts() {
+    run_scenario(with_credits([5, 0, 0, 0]), |life| async move {
+        let (account, id) = (new_account(&life).await, JobId::new("job_a"));
+        store_with_event(&life, &id, &account).await;
+        let unreadable: WebhookBody = |_, _, _| {
+            Err(Error::new(
+                ErrorKind::Corrupt,
+                Retry::Never,
+                "a row of the database /data cannot be read back",
+            ))
+        };
+        send(&life, UnusedClient, unreadable, 24 * 3_600).await;
+        let log = life.accounts[0].webhooks.store().events(&id).await.unwrap();
+        assert_eq!((log[0].state(), log[0].attempts.len()), (EventState::Abandoned, 33));
+        let error = log[0].attempts[0].error.as_deref();
+        assert_eq!(error, Some("the server cannot read the job"), "no path of the server is shown");
+    });
+}
+
+#[test]
+fn webhook_that_ends_each_server_is_abandoned() {
+    run_scenario(with_credits([5, 0, 0, 0]), |life| async move {
+        let account = new_account(&life).await;
+        let webhooks = life.accounts[0].webhooks.store();
+        for (name, leases, state) in
+            [("job_a", 2_999, EventState::Delivered), ("job_b", 3_000, EventState::Abandoned)]
+        {
+            let id = JobId::new(name);
+            store_with_event(&life, &id, &account).await;
+            for _ in 0..leases {
+                // A server that ends during the attempt: its lease expires.
+                let now = life.now();
+                let leased = webhooks.lease_events(now, now, 1).await.unwrap();
+                assert_eq!(leased[0].attempt, 1, "nothing is recorded");
+            }
+            send(&life, FixedClient(204), |_, _, _| Ok(Vec::new()), 5).await;
+            let log = webhooks.events(&id).await.unwrap();
+            assert_eq!((log[0].state(), log[0].attempts.len()), (state, 1), "{log:?}");
+        }
     });
 }

@@ -203,6 +203,36 @@ async fn listing_is_cancelled_paused_and_limited() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn list_of_blocked_account_is_not_read_until_it_is_unblocked() -> Result<()> {
+    let videos = videos("blocked", 3);
+    let gate = Arc::new(Semaphore::new(0));
+    let script = platform(&videos, &[], delayed(0))
+        .rule(first_page().respond(page(&videos[..2], Some("T2")).gated(&gate)))
+        .rule(next_page("T2").respond(page(&videos[2..], None)));
+    let proxy = ReplayProxy::start(script)?;
+    let data = TempDir::new()?;
+    let server = serve(&data, &proxy, &[])?;
+    let key = create_account(&server, &mut MailClient::new(&data), "ann@example.org").await?;
+    let id = id(&start(&server, &key, &json!({ "playlist": PLAYLIST })).await?)?;
+    wait_until("the list was not requested", async || {
+        Ok(proxy.count(|request| request.json("/browseId").is_some()) == 1)
+    })
+    .await?;
+    run_ok(verbatim(data.path(), &["accounts", "block", "ann@example.org"]), b"")?;
+    gate.add_permits(100);
+    wait_until("the job did not pause", async || {
+        let listed = run_ok(verbatim(data.path(), &["jobs", "list"]), b"")?;
+        Ok(listed.contains("paused (account_blocked)"))
+    })
+    .await?;
+    assert_eq!(proxy.count(|request| request.json("/continuation").is_some()), 0);
+    run_ok(verbatim(data.path(), &["accounts", "unblock", "ann@example.org"]), b"")?;
+    let done = wait_for_status(&server, &key, &id, "completed").await?;
+    assert_eq!((&done["counts"]["done"], &done["credits"]["spent"]), (&json!(3), &json!(3)), "{done}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn list_that_cannot_be_read_fails_job_with_webhook() -> Result<()> {
     let alert = json!({ "alerts": [{ "alertRenderer": { "type": "ERROR",
         "text": { "simpleText": "This playlist is private." } } }] });

@@ -8,15 +8,19 @@ use super::{
 };
 use crate::{
     accounts::{
-        RequestGuard, StoredResponse, V1Error, charge::derive_id, idempotency_lease::REPEAT_WINDOW,
-        transcript::LanguagePreference, webhooks::check_callback_url,
+        RequestGuard, StoredResponse, V1Error,
+        charge::derive_id,
+        idempotency_lease::REPEAT_WINDOW,
+        transcript::{LanguagePreference, without_english},
+        webhooks::check_callback_url,
     },
     archive::{StoredTranscript, TrackSelector},
     debug_fields,
     directory::{Account, AccountRef},
     engine::FailureReason,
     error::{Error, ErrorKind, Result, Retry},
-    ids::{Cursor, JobId},
+    ids::{AccountId, Cursor, JobId},
+    limits::{HOUR_MS, LimitRequest, MINUTE_MS},
     page::{Page, PageRequest},
     supplier::missing_lister,
     time::Timestamp,
@@ -29,6 +33,10 @@ const NO_LISTER: &str = "This server does not read playlists, channels and searc
      the videos in urls.";
 /// The longest id of a job in a request.
 const ID_MAX: usize = 64;
+/// Pages of lists that an account may read outside its jobs in a minute: those of one long list.
+const LIST_PAGES_PER_MINUTE: u32 = 30;
+/// The same in an hour. The platform is requested once a second at most, for all accounts and jobs.
+const LIST_PAGES_PER_HOUR: u32 = 300;
 
 /// A job for its owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -103,6 +111,28 @@ impl AccountJobs {
             return Ok(());
         }
         Err(V1Error::BadRequest(format!("limit: it must be a number from 1 to {max}")))
+    }
+
+    /// Counts a page of a list that an account reads outside its jobs.
+    ///
+    /// # Errors
+    /// [`V1Error::RateLimited`] after 30 pages in a minute or 300 in an hour; [`V1Error::Internal`].
+    pub async fn count_list_page(self: &Arc<Self>, account: &AccountId) -> Result<(), V1Error> {
+        let (jobs, account) = (Arc::clone(self), account.clone());
+        let work = async move {
+            let limits = vec![
+                LimitRequest::one(format!("list-minute/{account}"), LIST_PAGES_PER_MINUTE, MINUTE_MS),
+                LimitRequest::one(format!("list-hour/{account}"), LIST_PAGES_PER_HOUR, HOUR_MS),
+            ];
+            match jobs.credits.limits.acquire(limits, jobs.context.now()).await? {
+                None => Ok(()),
+                Some(retry_after_ms) => {
+                    const REASON: &str = "This account has read too many pages of lists";
+                    Err(V1Error::rate_limited(REASON, retry_after_ms))
+                }
+            }
+        };
+        self.context.task(work).await
     }
 
     /// Creates a job of a request's account.
@@ -304,7 +334,7 @@ impl AccountJobs {
         let delivery = Arc::clone(&self.delivery);
         let work = async move {
             match delivery.find_archived(&video, &preference).await {
-                Ok(found) => Ok(found),
+                Ok(found) => Ok(found.archived().cloned()),
                 Err(V1Error::Unavailable(_)) => Ok(None),
                 Err(error) => Err(error),
             }
@@ -312,16 +342,14 @@ impl AccountJobs {
         self.context.task(work).await
     }
 
-    /// The known tracks of a failed item's video, if none of them is in the language of the job; otherwise none.
+    /// The known tracks of a failed item's video, if it has no transcript in the language of the job; otherwise none.
     pub async fn languages_instead(&self, job: &Job, item: &JobItem) -> Vec<TrackInfo> {
         let has_none = |failure: &ItemFailure| failure.reason == FailureReason::NoCaptions.as_str();
         let Some(video) = item.video.as_ref().filter(|_| item.failure.as_ref().is_some_and(has_none)) else {
             return Vec::new();
         };
         let known = self.context.transcripts.available_tracks(video, &[]).await;
-        let language = job.language.as_deref().and_then(|tag| LanguageTag::parse(tag).ok());
-        let selector = TrackSelector::Language(language.unwrap_or_else(LanguageTag::english));
-        if best_track(&known, &selector).is_some() { Vec::new() } else { known }
+        tracks_instead(job.language.as_deref(), known)
     }
 
     pub(in crate::accounts) async fn own_job(&self, account: &Account, id: &str) -> Result<Job, V1Error> {
@@ -381,6 +409,16 @@ fn job_ids(work_id: &str, now: Timestamp) -> (JobId, [JobId; 3]) {
     let of_window = |window: u64| id(&["job", work_id, &window.to_string()]);
     let window = now.since(Timestamp::from_millis(0)).as_secs() / REPEAT_WINDOW.as_secs();
     (of_window(window), [of_window(window.saturating_sub(1)), of_window(window + 1), id(&["job", work_id])])
+}
+
+/// The known tracks of a video without a transcript, if none of them is in the language.
+///
+/// Without a language they are those of the error for such a request.
+pub(super) fn tracks_instead(language: Option<&str>, known: Vec<TrackInfo>) -> Vec<TrackInfo> {
+    let Some(language) = language.and_then(|tag| LanguageTag::parse(tag).ok()) else {
+        return without_english(known);
+    };
+    if best_track(&known, &TrackSelector::Language(language)).is_some() { Vec::new() } else { known }
 }
 
 fn bad_cursor() -> V1Error {

@@ -10,6 +10,7 @@ use crate::{
         AccountCredits, Delivery, Memo, PlanState, V1Error, charge::derive_id, fetch_payment,
         transcript::LanguagePreference,
     },
+    archive::TrackSelector,
     directory::Account,
     engine::{
         CostNote, FetchOutcome, FetchRequest, HeldPayment, NoTranscript, Payer, PaymentHold, QueueOwner,
@@ -46,6 +47,7 @@ impl AccountJobs {
         account: &Account,
         item: &ClaimedItem,
         preference: &LanguagePreference,
+        selector: TrackSelector,
     ) -> Result<ItemFetch, V1Error> {
         let AccountCredits { context, holds, .. } = &*self.credits;
         let cost = context.options.credits_per_transcript;
@@ -59,7 +61,7 @@ impl AccountJobs {
         };
         let plan = context.effective_plan(account, context.now());
         let pays = has_purchased || plan.state != PlanState::Free;
-        let fetched = self.fetch_held(account, item, preference, pays).await;
+        let fetched = self.fetch_held(account, item, (preference, selector), pays).await;
         hold.release().await;
         fetched
     }
@@ -68,7 +70,7 @@ impl AccountJobs {
         &self,
         account: &Account,
         item: &ClaimedItem,
-        preference: &LanguagePreference,
+        (preference, selector): (&LanguagePreference, TrackSelector),
         pays: bool,
     ) -> Result<ItemFetch, V1Error> {
         let context = &self.context;
@@ -90,11 +92,7 @@ impl AccountJobs {
             preference: preference.clone(),
             pays,
         };
-        let request = FetchRequest {
-            video: item.video.clone(),
-            selector: preference.selector(),
-            payer: Some(Arc::new(payer)),
-        };
+        let request = FetchRequest { video: item.video.clone(), selector, payer: Some(Arc::new(payer)) };
         let found = self
             .fetch_to_end(request)
             .await

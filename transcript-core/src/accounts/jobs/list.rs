@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::{ItemFailure, Job, JobCounts, JobStatus};
+use super::{ItemFailure, Job, JobCounts, JobStatus, PauseReason};
 use crate::{
     ids::{AccountId, JobId},
     supplier::ListPosition,
@@ -37,6 +37,8 @@ pub struct ListingClaim {
 pub struct ClaimedListing {
     /// The claim.
     pub claim: ListingClaim,
+    /// The account that owns the job.
+    pub account: AccountId,
     /// The list.
     pub list: SourceList,
     /// The number of items of the pages before.
@@ -69,6 +71,13 @@ pub enum ListingOutcome {
         is_failure: bool,
         /// Whether it counts as an attempt.
         is_attempt: bool,
+    },
+    /// The job pauses: the page is read after it is resumed.
+    Paused {
+        /// Why.
+        reason: PauseReason,
+        /// When the reason is checked.
+        due_at: Timestamp,
     },
 }
 
@@ -121,6 +130,15 @@ impl Job {
     /// A page is read again at this time.
     pub fn delay_list(&mut self, due_at: Timestamp) {
         if self.status == JobStatus::Listing {
+            self.due_at = Some(due_at);
+        }
+    }
+
+    /// The job pauses while its list is read.
+    pub fn pause_list(&mut self, reason: PauseReason, due_at: Timestamp) {
+        if self.status == JobStatus::Listing {
+            self.status = JobStatus::Paused;
+            self.pause_reason = Some(reason);
             self.due_at = Some(due_at);
         }
     }

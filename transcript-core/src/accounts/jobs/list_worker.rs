@@ -5,10 +5,13 @@ use std::sync::Arc;
 use tokio::task::JoinSet;
 
 use super::{
-    AccountJobs, ClaimedListing, ListingOutcome,
-    worker::{ATTEMPTS_MAX, Claim, FAILING_MAX, failure, pause_after},
+    AccountJobs, ClaimedListing, ListingOutcome, PauseReason,
+    worker::{
+        ATTEMPTS_MAX, CHECK_INTERVAL, Claim, FAILING_MAX, STORE_PAUSE, account_closed, failure, pause_after,
+    },
 };
 use crate::{
+    directory::AccountRef,
     error::Result,
     retry::with_timeout,
     supplier::{ListOutcome, SupplyError, SupplyReason, VideoListPage},
@@ -38,19 +41,40 @@ impl AccountJobs {
     pub(super) async fn read_page(self: Arc<Self>, listing: ClaimedListing) {
         let mut heartbeat = JoinSet::new();
         heartbeat.spawn(Arc::clone(&self).keep_claim(Claim::Listing(listing.claim.clone())));
-        let page = self.context.transcripts.list_page(&listing.list.list, listing.position.as_ref()).await;
-        let outcome = match page {
-            Ok(ListOutcome::Page(page)) => page_outcome(&listing, page),
-            Ok(ListOutcome::Absent(absence)) => {
-                ListingOutcome::Failed(failure(absence.reason.as_str(), absence.message))
-            }
-            Err(error) => error_outcome(&listing, &error, self.context.now()),
-        };
+        let outcome = self.obtain_page(&listing).await;
         let end = || self.store.end_listing(&listing.claim, outcome.clone(), self.context.now());
         match self.context.retry_store(end).await {
             Ok(true) => {}
             Ok(false) => tracing::info!(job = %listing.claim.job, "claim of a list ended before its work"),
             Err(error) => tracing::warn!(job = %listing.claim.job, %error, "page of a list not stored"),
+        }
+    }
+
+    /// Reads a page from its platform. Nothing is requested for an account that is blocked or closed.
+    async fn obtain_page(&self, listing: &ClaimedListing) -> ListingOutcome {
+        let reference = AccountRef::Id(listing.account.clone());
+        let account = self.context.retry_store(|| self.directory.account(&reference)).await;
+        let now = self.context.now();
+        match account {
+            Ok(Some(account)) if !account.blocked => {}
+            Ok(Some(_)) => {
+                let due_at = now.plus(CHECK_INTERVAL);
+                return ListingOutcome::Paused { reason: PauseReason::AccountBlocked, due_at };
+            }
+            Ok(None) => return ListingOutcome::Failed(account_closed()),
+            Err(error) => {
+                tracing::warn!(job = %listing.claim.job, %error, "account of a list not found");
+                let due_at = now.plus(STORE_PAUSE);
+                return ListingOutcome::Again { due_at, is_failure: false, is_attempt: false };
+            }
+        }
+        let page = self.context.transcripts.list_page(&listing.list.list, listing.position.as_ref()).await;
+        match page {
+            Ok(ListOutcome::Page(page)) => page_outcome(listing, page),
+            Ok(ListOutcome::Absent(absence)) => {
+                ListingOutcome::Failed(failure(absence.reason.as_str(), absence.message))
+            }
+            Err(error) => error_outcome(listing, &error, self.context.now()),
         }
     }
 }

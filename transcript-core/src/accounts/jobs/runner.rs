@@ -16,6 +16,8 @@ use crate::{
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// Interval of the checks of paused jobs, and of the deletion of a few old ones.
 const PAUSE_INTERVAL: Duration = Duration::from_secs(5);
+/// How long the stop waits for the store to take the claims back. The others expire.
+const RETURN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Works on due items and lists until `stop` resolves; then returns what this process has claimed.
 ///
@@ -145,9 +147,54 @@ impl Runner {
         }
     }
 
-    async fn stop(mut self, jobs: &AccountJobs) {
+    async fn stop(mut self, jobs: &Arc<AccountJobs>) {
         self.tasks.shutdown().await;
         self.listing.shutdown().await;
-        jobs.give_up(self.claims.into_values()).await;
+        let returns = self.claims.into_values().map(|claim| Arc::clone(jobs).give_up(claim));
+        if !run_within(RETURN_TIMEOUT, returns).await {
+            tracing::warn!("claims of jobs were not returned in time; they expire");
+        }
+    }
+}
+
+/// Runs calls at the same time; `false` if some did not end within the timeout, and were dropped.
+async fn run_within(
+    timeout: Duration,
+    calls: impl Iterator<Item = impl Future<Output = ()> + Send + 'static>,
+) -> bool {
+    let mut running = JoinSet::new();
+    for call in calls {
+        running.spawn(call);
+    }
+    let rest = async { while running.join_next().await.is_some() {} };
+    tokio::time::timeout(timeout, rest).await.is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn returns_to_hanging_store_end_at_timeout() {
+        let returns = run_within(RETURN_TIMEOUT, (0..32).map(|_| std::future::pending()));
+        let late = RETURN_TIMEOUT + Duration::from_secs(1);
+        assert!(matches!(tokio::time::timeout(late, returns).await, Ok(false)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn returns_to_slow_store_run_at_the_same_time() {
+        let returned = Arc::new(AtomicU32::new(0));
+        let returns = (0..32).map(|index| {
+            let returned = Arc::clone(&returned);
+            async move {
+                // One of them hangs, and delays no other.
+                tokio::time::sleep(Duration::from_secs(if index == 0 { 3_600 } else { 4 })).await;
+                returned.fetch_add(1, Relaxed);
+            }
+        });
+        assert!(!run_within(RETURN_TIMEOUT, returns).await);
+        assert_eq!(returned.load(Relaxed), 31);
     }
 }

@@ -96,6 +96,8 @@ pub struct JobFigures {
 /// A change that ends or pauses a job records its event ([`Job::event_since`]) for
 /// [`WebhookStore`](crate::accounts::webhooks::WebhookStore).
 ///
+/// A list leaves out a row that cannot be decoded, and logs it. Read alone, it is [`crate::ErrorKind::Corrupt`].
+///
 /// Every method fails with [`crate::ErrorKind::Unavailable`] if the store cannot be reached.
 #[async_trait]
 pub trait JobStore: fmt::Debug + Send + Sync + 'static {
@@ -163,6 +165,7 @@ pub trait JobStore: fmt::Debug + Send + Sync + 'static {
     /// **Behaviour**
     /// - A page adds its videos as items, and the position of the next one. The last page queues the job.
     /// - If the list cannot be read, the job fails: its items are skipped.
+    /// - A pause changes no job that was paused or has ended since.
     /// - The first failure is that of [`JobStore::return_item`].
     async fn end_listing(
         &self,

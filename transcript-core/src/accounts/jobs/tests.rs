@@ -9,6 +9,7 @@ use crate::{
     ids::{AccountId, JobId},
     supplier::{ListPosition, ListedVideo, SupplyError, SupplyReason, TimeRange, VideoListPage},
     time::Timestamp,
+    transcript::{LanguageTag, TrackInfo, TrackKind},
     video::{Platform, VideoId, VideoList},
 };
 
@@ -49,6 +50,22 @@ fn page_of_invalid_limit_or_cursor_is_rejected() {
         assert_eq!(ResultsPage::position(cursor), Err(bad("cursor: it is not of this list")), "{cursor}");
     }
     assert_eq!(ResultsPage::position("298"), Ok(298));
+}
+
+#[test]
+fn languages_of_failed_item_are_those_of_error_for_same_request() {
+    let track = |tag: &str, kind| TrackInfo::new(LanguageTag::parse(tag).unwrap(), kind);
+    // The English track has no text.
+    let known = [
+        track("fr", TrackKind::Human),
+        track("en", TrackKind::Generated),
+        track("de", TrackKind::Translated),
+        track("en-GB", TrackKind::Translated),
+    ];
+    for (language, expected) in [(None, &known[..1]), (Some("fr-CA"), &known[..0]), (Some("es"), &known[..])]
+    {
+        assert_eq!(api::tracks_instead(language, known.to_vec()), expected, "{language:?}");
+    }
 }
 
 #[test]
@@ -112,6 +129,7 @@ fn listing() -> ClaimedListing {
     let list = VideoList::parse("https://www.youtube.com/@name").unwrap();
     ClaimedListing {
         claim: ListingClaim { job: JobId::new("job_a"), number: 1 },
+        account: AccountId::new("one"),
         list: SourceList { list, limit: 9, since: None, is_open: true },
         items: 0,
         position: None,

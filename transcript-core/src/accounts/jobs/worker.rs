@@ -10,7 +10,10 @@ use super::{
     fetch::{ItemFetch, charge_id},
 };
 use crate::{
-    accounts::{Memo, V1Error, transcript::LanguagePreference},
+    accounts::{
+        Memo, V1Error,
+        transcript::{LanguagePreference, PreferredTrack},
+    },
     directory::{Account, AccountRef},
     engine::{FailureReason, NoTranscript},
     error::{ErrorKind, Result},
@@ -29,9 +32,9 @@ const FIRST_PAUSE: Duration = Duration::from_secs(5);
 /// The longest pause of an item.
 const PAUSE_MAX: Duration = Duration::from_secs(600);
 /// Pause after a failure of a store.
-const STORE_PAUSE: Duration = Duration::from_secs(10);
+pub(super) const STORE_PAUSE: Duration = Duration::from_secs(10);
 /// How often the reason of a pause is checked.
-const CHECK_INTERVAL: Duration = Duration::from_secs(10);
+pub(super) const CHECK_INTERVAL: Duration = Duration::from_secs(10);
 /// Jobs whose pause is checked at a time, those that are due longest first.
 const ROUND_MAX: u32 = 32;
 /// Jobs that are deleted at a time: their items are many rows in one transaction.
@@ -131,16 +134,16 @@ impl AccountJobs {
         let account = match account.map_err(V1Error::from_store_error)? {
             Some(account) if !account.blocked => account,
             Some(_) => return Ok(ItemEnd::Pause(PauseReason::AccountBlocked)),
-            None => return Ok(ended(failure("account_closed", "The account was closed."))),
+            None => return Ok(ended(account_closed())),
         };
         let preference = LanguagePreference::parse(item.language.as_deref())?;
-        match self.delivery.find_archived(&item.video, &preference).await {
-            Ok(Some(_)) => return self.charge(&account, item).await,
-            Ok(None) => {}
+        let selector = match self.delivery.find_archived(&item.video, &preference).await {
+            Ok(PreferredTrack::Archived(_)) => return self.charge(&account, item).await,
+            Ok(PreferredTrack::Missing(selector)) => selector,
             Err(V1Error::Unavailable(none)) => return Ok(no_captions(none.message)),
             Err(error) => return Err(error),
-        }
-        match self.fetch(&account, item, &preference).await? {
+        };
+        match self.fetch(&account, item, &preference, selector).await? {
             ItemFetch::Archived => {}
             ItemFetch::Unavailable(none) => return Ok(unavailable(none, item, self.context.now())),
             ItemFetch::PaymentRequired => return Ok(ItemEnd::Pause(PauseReason::PaymentRequired)),
@@ -151,8 +154,10 @@ impl AccountJobs {
         }
         // The video may have no transcript in the language.
         match self.delivery.find_archived(&item.video, &preference).await {
-            Ok(Some(_)) => self.charge(&account, item).await,
-            Ok(None) => Ok(no_captions("This video has no transcript in this language.".to_owned())),
+            Ok(PreferredTrack::Archived(_)) => self.charge(&account, item).await,
+            Ok(PreferredTrack::Missing(_)) => {
+                Ok(no_captions("This video has no transcript in this language.".to_owned()))
+            }
             Err(V1Error::Unavailable(none)) => Ok(no_captions(none.message)),
             Err(error) => Err(error),
         }
@@ -209,24 +214,21 @@ impl AccountJobs {
         self.context.retry_store(give_back).await
     }
 
-    /// Returns the claims of a process that stops, so that another one takes over at once.
-    pub(super) async fn give_up(&self, claims: impl Iterator<Item = Claim>) {
-        for claim in claims {
-            let now = self.context.now();
-            let returned = match &claim {
-                Claim::Item(claim) => {
-                    let returned =
-                        ItemReturn { due_at: now, is_failure: false, is_attempt: false, pause: None };
-                    self.store.return_item(claim, returned, now).await
-                }
-                Claim::Listing(claim) => {
-                    let again = ListingOutcome::Again { due_at: now, is_failure: false, is_attempt: false };
-                    self.store.end_listing(claim, again, now).await
-                }
-            };
-            if let Err(error) = returned {
-                tracing::debug!(job = %claim.job(), %error, "claim of a job not returned");
+    /// Returns a claim of a process that stops, so that another one takes over at once.
+    pub(super) async fn give_up(self: Arc<Self>, claim: Claim) {
+        let now = self.context.now();
+        let returned = match &claim {
+            Claim::Item(claim) => {
+                let returned = ItemReturn { due_at: now, is_failure: false, is_attempt: false, pause: None };
+                self.store.return_item(claim, returned, now).await
             }
+            Claim::Listing(claim) => {
+                let again = ListingOutcome::Again { due_at: now, is_failure: false, is_attempt: false };
+                self.store.end_listing(claim, again, now).await
+            }
+        };
+        if let Err(error) = returned {
+            tracing::debug!(job = %claim.job(), %error, "claim of a job not returned");
         }
     }
 
@@ -282,6 +284,10 @@ impl AccountJobs {
         if account.blocked {
             return Ok(false);
         }
+        // An item that the account cannot pay pauses the job again, for that reason. A list costs nothing.
+        if job.pause_reason == Some(PauseReason::AccountBlocked) {
+            return Ok(true);
+        }
         let balance = self.credits.balance(&account).await?;
         Ok(balance.remaining >= self.context.options.credits_per_transcript)
     }
@@ -297,6 +303,10 @@ impl AccountJobs {
 
 pub(super) fn failure(reason: &str, message: impl Into<String>) -> ItemFailure {
     ItemFailure { reason: reason.to_owned(), message: message.into() }
+}
+
+pub(super) fn account_closed() -> ItemFailure {
+    failure("account_closed", "The account was closed.")
 }
 
 fn ended(failure: ItemFailure) -> ItemEnd {

@@ -91,7 +91,9 @@ pub struct LeasedEvent {
     pub account: AccountId,
     /// The address of the receiver.
     pub callback_url: String,
-    /// The number of the attempt, from 1. A later lease ends an earlier one.
+    /// The number of the lease, from 1. A later lease ends an earlier one.
+    pub lease: u32,
+    /// The number of the attempt, from 1: it follows that of the last recorded one.
     pub attempt: u32,
 }
 

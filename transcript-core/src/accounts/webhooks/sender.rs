@@ -29,6 +29,8 @@ const STORE_POLICY: StorePolicy =
 const FIRST_PAUSE: Duration = Duration::from_secs(5);
 /// Attempts at an event, with pauses of nearly 24 hours. A time would depend on the clock that recorded the event.
 const ATTEMPTS_MAX: u32 = 33;
+/// Leases of an event: those that expire, without a recorded attempt, last 25 hours.
+const LEASES_MAX: u32 = 3_000;
 /// How long the stop waits for attempts; an interrupted one is repeated.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -132,17 +134,27 @@ impl AccountWebhooks {
     /// Sends a leased event, and records the attempt. `None` if nothing was sent or recorded.
     async fn attempt(&self, leased: &LeasedEvent, deps: &WebhookSenderDeps) -> Option<WebhookResult> {
         let (event, attempt) = (leased.event.id(), leased.attempt);
-        let (sent, is_last) = match self.post(leased, deps.body).await {
+        // What has ended each server so far is not prepared once more.
+        let is_exhausted = leased.lease > LEASES_MAX;
+        let prepared = match is_exhausted {
+            true => Err(Error::unavailable("the server could not send the event for a day")),
+            false => self.post(leased, deps.body).await,
+        };
+        let (sent, is_last) = match prepared {
             Ok(post) => match tokio::time::timeout(ATTEMPT_TIMEOUT, deps.client.post(post)).await {
                 Ok(sent) => (sent, false),
                 Err(_) => (Err(Error::unavailable("the host did not respond in time")), false),
             },
-            // The account was erased: no later attempt can succeed.
-            Err(error) if error.kind() == ErrorKind::NotFound => (Err(error), true),
-            // Nothing was sent: the lease expires, and the event is due again.
+            // The account was erased, or the leases are used up: no later attempt can succeed.
+            Err(error) if is_exhausted || error.kind() == ErrorKind::NotFound => (Err(error), true),
             Err(error) => {
                 tracing::warn!(event, attempt, %error, "webhook not prepared");
-                return None;
+                // After an outage the lease expires, and the event is due again. Damaged data is no outage.
+                if error.kind() != ErrorKind::Corrupt {
+                    return None;
+                }
+                // The account reads this message; that of the error may name a file.
+                (Err(Error::unavailable("the server cannot read the job")), false)
             }
         };
         let (status, error) = match sent {

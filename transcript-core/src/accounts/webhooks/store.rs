@@ -24,7 +24,7 @@ pub trait WebhookStore: fmt::Debug + Send + Sync + 'static {
     /// **Behaviour**
     /// - An account with a leased event is left out, and of each other account one event is leased.
     /// - Events that were never tried come first, then those that are due longest.
-    /// - A lease counts as an attempt. When it ends, the event is due again.
+    /// - When a lease ends, the event is due again. Only a recorded attempt counts as one.
     /// - An event that is due more than [`RETRY_PAUSE_MAX`](crate::accounts::RETRY_PAUSE_MAX) and
     ///   [`LEASE_MAX`](crate::time::LEASE_MAX) after `now` is due [`LEASE_MAX`](crate::time::LEASE_MAX) after `now`
     ///   instead: a clock that was ahead and was corrected since stored its time.

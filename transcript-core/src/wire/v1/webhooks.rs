@@ -140,7 +140,7 @@ pub struct EventDelivery {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(schemars::JsonSchema))]
 pub struct DeliveryAttempt {
-    /// The number of the attempt, from 1. The number of one that a stopped server interrupted is missing.
+    /// The number of the attempt, from 1. One that a stopped server interrupted has none.
     pub attempt: u32,
     /// When it ended: RFC 3339, UTC.
     #[cfg_attr(feature = "openapi", schemars(extend("format" = "date-time")))]
