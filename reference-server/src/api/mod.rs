@@ -60,6 +60,8 @@ pub(crate) const WATCH_PATH: &str = "/watch/{platform}/{id}";
 pub(crate) const V1_PREFIX: &str = "/api/v1";
 /// Path of the v1 API's transcripts.
 pub(crate) const V1_TRANSCRIPT_PATH: &str = "/api/v1/transcript";
+/// Path of the v1 API's chat.
+pub(crate) const V1_CHAT_PATH: &str = "/api/v1/chat";
 
 /// The two names in a path that [`WATCH_PATH`] matches, as they are sent.
 pub(crate) fn watch_names(path: &str) -> Option<(&str, &str)> {

@@ -12,7 +12,7 @@ use transcript_core::{
     wire::{lookup::LanguageObject, v1::ErrorBody},
 };
 
-use super::{ProblemResponse, TOKEN_NEEDED, header_name, json, rate_limit_headers};
+use super::{INVALID_TOKEN, ProblemResponse, header_name, json, rate_limit_headers};
 
 /// Whether a transcript is from the archive: `HIT` or `MISS`.
 pub(crate) const X_CACHE: HeaderName = header_name!(headers::X_CACHE);
@@ -84,7 +84,7 @@ impl From<V1Error> for V1ErrorResponse {
         let mut denial = Self::new(status, error.message());
         match error {
             V1Error::Unauthorized(_) => {
-                denial = denial.with(WWW_AUTHENTICATE, HeaderValue::from_static(TOKEN_NEEDED));
+                denial = denial.with(WWW_AUTHENTICATE, HeaderValue::from_static(INVALID_TOKEN));
             }
             V1Error::PaymentRequired { credits_remaining, .. } => {
                 denial = denial.with(X_CREDITS_REMAINING, credits_remaining);
@@ -125,5 +125,22 @@ impl IntoResponse for V1ErrorResponse {
         response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         response.headers_mut().extend(self.headers);
         response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::response::IntoResponse as _;
+
+    use super::*;
+
+    #[test]
+    fn unauthorized_error_of_admitted_call_names_its_token() {
+        // A call that loses to a concurrent rotation of its key is refused after its admission.
+        let response = V1ErrorResponse::from(V1Error::Unauthorized("No.".to_owned())).into_response();
+        assert_eq!(
+            response.headers()[WWW_AUTHENTICATE],
+            "Bearer realm=\"verbatim\", error=\"invalid_token\""
+        );
     }
 }

@@ -18,9 +18,9 @@ pub(super) const BOUNDS: [u64; 15] = [
     30_000_000,
 ];
 /// HTTP statuses that are counted separately; all others share one counter.
-const STATUSES: [u16; 22] = [
-    200, 304, 400, 401, 402, 404, 429, 500, 201, 202, 204, 303, 405, 406, 408, 409, 413, 415, 422, 431, 502,
-    503,
+const STATUSES: [u16; 24] = [
+    200, 304, 400, 401, 402, 404, 429, 500, 201, 202, 204, 303, 403, 405, 406, 408, 409, 413, 415, 421, 422,
+    431, 502, 503,
 ];
 /// Limit of the routes in a [`RouteTable`]: all endpoints, and those of `routes::readiness`.
 const ROUTES_MAX: usize = ENDPOINTS.len() + 2;
@@ -133,6 +133,26 @@ mod tests {
         }
         let counts: Vec<_> = route.statuses().collect();
         assert_eq!(counts, [("200".to_owned(), 2), ("404".to_owned(), 1), ("other".to_owned(), 2)]);
+    }
+
+    #[test]
+    fn statuses_of_documents_are_counted() {
+        for document in
+            [include_str!("../../../docs/openapi.json"), include_str!("../../../docs/admin-openapi.json")]
+        {
+            let document: serde_json::Value = serde_json::from_str(document).unwrap();
+            let paths = document["paths"].as_object().unwrap();
+            let operations =
+                paths.values().filter_map(|path| path.as_object()).flat_map(|path| path.values());
+            let statuses: Vec<u16> = operations
+                .filter_map(|operation| operation["responses"].as_object())
+                .flat_map(|responses| responses.keys().filter_map(|status| status.parse().ok()))
+                .collect();
+            assert!(statuses.len() > 20, "{statuses:?}");
+            for status in statuses {
+                assert!(STATUSES.contains(&status), "{status}");
+            }
+        }
     }
 
     #[test]

@@ -28,7 +28,8 @@ use http::{HeaderMap, StatusCode};
 use transcript_core::{accounts::webhooks::WebhookResult, archive::CompactOutcome, search::IndexProgress};
 
 use crate::api::{
-    ResultOrigin, TRANSCRIPT_PATH, UnansweredReason, V1_TRANSCRIPT_PATH, WATCH_PATH, X_CACHE, watch_names,
+    ResultOrigin, TRANSCRIPT_PATH, UnansweredReason, V1_CHAT_PATH, V1_TRANSCRIPT_PATH, WATCH_PATH, X_CACHE,
+    watch_names,
 };
 use counters::{RouteCounters, RouteTable};
 use observer::MetricsObserver;
@@ -38,22 +39,25 @@ pub(crate) use process::start_time;
 pub(crate) use reloads::ReloadResult;
 pub(crate) use scrape::MetricsSources;
 
-/// API that returns transcripts.
+/// API that returns transcripts, or answers from them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ApiKind {
     /// `/api/transcript`
     Lookup,
     /// `/api/v1/transcript`
     V1,
+    /// `/api/v1/chat`
+    Chat,
 }
 
 impl ApiKind {
-    const ALL: [Self; 2] = [Self::Lookup, Self::V1];
+    const ALL: [Self; 3] = [Self::Lookup, Self::V1, Self::Chat];
 
     fn as_str(self) -> &'static str {
         match self {
             Self::Lookup => "lookup",
             Self::V1 => "v1",
+            Self::Chat => "chat",
         }
     }
 }
@@ -126,7 +130,6 @@ impl Metrics {
         response: &http::Response<B>,
         took: Duration,
     ) {
-        let status = response.status();
         let extensions = response.extensions();
         let route = match hot {
             HotCounters::Lookup => {
@@ -137,20 +140,28 @@ impl Metrics {
                 &self.lookup
             }
             HotCounters::V1Transcript => {
-                if let Some(from) = charged_from(status, response.headers(), from) {
-                    self.count_origin(ApiKind::V1, from);
-                    let unanswered = from == ResultOrigin::Nothing;
-                    self.count_reason(ApiKind::V1, unanswered.then(|| UnansweredReason::for_v1(status)));
-                }
+                self.count_charged(ApiKind::V1, from, response);
                 &self.v1_transcript
             }
             HotCounters::WatchPage => &self.watch_page,
             HotCounters::Other => {
-                let pattern = extensions.get::<MatchedPath>();
-                pattern.and_then(|pattern| self.others.get(pattern.as_str())).unwrap_or(&self.unmatched)
+                let pattern = extensions.get::<MatchedPath>().map(MatchedPath::as_str);
+                if pattern == Some(V1_CHAT_PATH) {
+                    self.count_charged(ApiKind::Chat, None, response);
+                }
+                pattern.and_then(|pattern| self.others.get(pattern)).unwrap_or(&self.unmatched)
             }
         };
-        route.count(status, took);
+        route.count(response.status(), took);
+    }
+
+    /// Counts the origin of a response of the v1 API, or the reason for which it has no transcript.
+    fn count_charged<B>(&self, api: ApiKind, known: Option<ResultOrigin>, response: &http::Response<B>) {
+        let (status, headers) = (response.status(), response.headers());
+        let Some(from) = charged_from(status, headers, known) else { return };
+        self.count_origin(api, from);
+        let unanswered = from == ResultOrigin::Nothing;
+        self.count_reason(api, unanswered.then(|| UnansweredReason::for_v1(status, headers)));
     }
 
     fn count_origin(&self, api: ApiKind, from: ResultOrigin) {

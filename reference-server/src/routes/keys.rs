@@ -153,6 +153,13 @@ fn store_error(error: Error) -> ProblemResponse {
     ProblemResponse::fault()
 }
 
+/// `Retry-After` of a refused key; absent if the server admits no plus keys.
+fn retry_after() -> document::ResponseHeader {
+    let (name, mut header) = document::retry_after();
+    header["required"] = false.into();
+    (name, header)
+}
+
 /// Operation of `POST /api/keys` in the `OpenAPI` document.
 pub(crate) fn create_operation(options: &DocumentOptions<'_>) -> Value {
     let options = options.lookup;
@@ -218,7 +225,7 @@ pub(crate) fn create_operation(options: &DocumentOptions<'_>) -> Value {
                 (429, "Too Many Requests"),
                 "The limit of new keys per network or paid plan is reached.",
                 &[("network", "Too many keys were created from your network. Retry in 86400 seconds.")],
-                [document::retry_after(), document::vary("origin")],
+                [retry_after(), document::vary("origin")],
             ),
             "500": document::fault()
         }

@@ -17,7 +17,7 @@ use super::{
     watch,
 };
 use crate::{
-    api::{TRANSCRIPT_PATH, V1_TRANSCRIPT_PATH, WATCH_PATH},
+    api::{TRANSCRIPT_PATH, V1_CHAT_PATH, V1_TRANSCRIPT_PATH, WATCH_PATH},
     state::AppState,
 };
 
@@ -163,7 +163,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         .with_operation(account::rotate_key_operation),
     endpoint(GET, V1_TRANSCRIPT_PATH, |_| get(v1_transcript::transcript))
         .with_operation(v1_transcript::operation),
-    endpoint(POST, "/api/v1/chat", |_| post(chat::chat)).with_operation(chat::operation),
+    endpoint(POST, V1_CHAT_PATH, |_| post(chat::chat)).with_operation(chat::operation),
     endpoint(POST, "/api/v1/subscribe", |_| post(payments::subscribe))
         .with_operation(payments::subscribe_operation),
     endpoint(POST, "/api/v1/buy-credits", |_| post(payments::buy_credits))

@@ -92,9 +92,14 @@ pub(crate) async fn look_up(
         Availability::Available { stored, .. } if keyed => {
             describe(&stored.transcript.track, response.headers_mut());
         }
-        Availability::Unavailable(NoTranscript { detail: Some(detail), .. }) if keyed => {
+        Availability::Unavailable(none) if keyed => {
+            let detail = match format {
+                ResponseFormat::Json | ResponseFormat::Page => none.detail.as_deref(),
+                // The body does not name the reason.
+                ResponseFormat::Text(_) => Some(none.detail_or_reason()),
+            };
             // Details are letters and underscores.
-            if let Ok(detail) = HeaderValue::from_str(detail) {
+            if let Some(Ok(detail)) = detail.map(HeaderValue::from_str) {
                 response.headers_mut().insert(X_FAILURE_DETAIL, detail);
             }
         }
@@ -271,7 +276,6 @@ pub(crate) fn head_operation(options: &DocumentOptions<'_>) -> Value {
         }
         response
     };
-    let text = |description| without_transcript(options, description, "");
     json!({
         "operationId": "headTranscript",
         "tags": ["transcripts"],
@@ -285,8 +289,7 @@ pub(crate) fn head_operation(options: &DocumentOptions<'_>) -> Value {
             "304": not_modified(),
             "400": bodiless(bad_reference()),
             "401": bodiless(expired_key()),
-            "402": bodiless(text("In every form but JSON: the key's allowance is spent.")),
-            "404": bodiless(text("In every form but JSON: there is no transcript.")),
+            "404": bodiless(without_transcript(options, "In every form but JSON: there is no transcript.", "")),
             "406": bodiless(not_acceptable_response()),
             "500": bodiless(document::fault())
         }
@@ -355,16 +358,13 @@ fn found(options: &LookupOptions) -> Value {
 
 /// `ETag` of a transcript, except JSON for callers with a key.
 fn entity_tag() -> document::ResponseHeader {
-    let schema = json!({ "type": "string", "pattern": "^\"[A-Za-z0-9_-]+\"$" });
-    let what = "Strong tag of the bytes of a transcript. JSON for callers with a key has none.";
-    ("ETag", document::optional_header(what, schema))
+    document::entity_tag("Strong tag of the bytes of a transcript. JSON for callers with a key has none.")
 }
 
 /// `Content-Encoding` of a compressed transcript.
 fn content_encoding() -> document::ResponseHeader {
-    let schema = json!({ "type": "string", "enum": ["zstd", "br", "gzip"] });
     let what = "The encoding of a compressed transcript. JSON for callers with a key is not compressed.";
-    ("Content-Encoding", document::optional_header(what, schema))
+    document::content_encoding(what)
 }
 
 /// `X-Next-Cursor` of a page.
@@ -399,7 +399,7 @@ fn failure_detail() -> document::ResponseHeader {
     let what = format!(
         "Detail of the failure reason, for callers with a key. With `no_captions`: the state of the video \
          ({VIDEO_STATES}). With `fetch_error`: the work continues (`still_working`), or too many fetches wait and \
-         nothing was charged (`busy`)."
+         nothing was charged (`busy`). In the other forms than JSON: the failure reason, if it has no detail."
     );
     (headers::X_FAILURE_DETAIL, document::optional_header(&what, schema))
 }

@@ -279,12 +279,35 @@ fn with_page_headers<B>(video: &VideoId, mut response: http::Response<B>) -> htt
     response
 }
 
+fn entity_tag() -> document::ResponseHeader {
+    document::entity_tag("Strong tag of the bytes of a page with a transcript.")
+}
+
+/// `Vary` of a page: that of a transcript is compressed, and has no response for callers with a key.
+fn varies() -> document::ResponseHeader {
+    let values = ["accept-language", "accept-encoding, accept-language, authorization"];
+    let schema = json!({ "type": "string", "enum": values });
+    ("Vary", document::header("Request headers that the response depends on.", schema))
+}
+
 /// Operation of the page in the `OpenAPI` document.
 pub(crate) fn operation(_: &DocumentOptions<'_>) -> Value {
     let page = |description, title: &str| {
         let body = document::page_body(title);
         document::answer(description, json!({ "text/html": body }), [document::cache_control(&["no-cache"])])
     };
+    let mut shown = page("The transcript, or the reason why there is none.", "A talk – transcript");
+    let encoding = document::content_encoding("The encoding of a compressed transcript.");
+    for (name, header) in [entity_tag(), encoding, varies()] {
+        shown["headers"][name] = header;
+    }
+    let location =
+        document::header("Address of the page.", json!({ "type": "string", "format": "uri-reference" }));
+    let not_modified = document::answer(
+        "The caller's copy is current: its `ETag` is in the request's `If-None-Match`.",
+        Value::Null,
+        [document::cache_control(&["no-cache"]), entity_tag(), varies()],
+    );
     json!({
         "operationId": "getWatchPage",
         "tags": ["transcripts"],
@@ -293,9 +316,22 @@ pub(crate) fn operation(_: &DocumentOptions<'_>) -> Value {
                         link links to the platform. `lang` selects a language and `t` a moment, such as `61` or `1m1s`: the \
                         answer is then a redirect to its paragraph. Invalid values are ignored.",
         "security": [],
-        "parameters": [parameters::platform(), parameters::id()],
+        "parameters": [
+            parameters::platform(),
+            parameters::id(),
+            parameters::src(),
+            parameters::lang(),
+            parameters::translated(),
+            parameters::moment()
+        ],
         "responses": {
-            "200": document::shareable(page("The transcript, or the reason why there is none.", "A talk – transcript")),
+            "200": document::shareable(shown),
+            "303": document::answer(
+                "The paragraph of the moment, if there is a transcript. The body is empty.",
+                json!({ "text/html": document::text_body(&json!({ "empty": { "value": "" } })) }),
+                [document::cache_control(&["no-cache"]), document::vary("accept-language"), ("Location", location)],
+            ),
+            "304": document::shareable(not_modified),
             "404": page("The address names no video.", "No such video"),
             "500": document::fault(),
             "503": page("The archive is unavailable.", "No transcript")

@@ -6,10 +6,10 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
 use http::Method;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::harness::ServerFixture;
+use super::harness::{ServerFixture, import_example};
 
 /// Where `UPDATE=1` writes the document, for the review of interface changes.
 const SNAPSHOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/openapi.json");
@@ -68,6 +68,66 @@ async fn openapi_paths_allow_documented_methods() -> Result<()> {
             let documented = methods.contains(&method) || (method == "head" && has_heads);
             assert_eq!(allowed.contains(&method), documented, "{method} {path}");
         }
+    }
+    Ok(())
+}
+
+/// Whether a header's value is one that its schema lists, if it lists some.
+fn is_listed(schema: &Value, value: &str) -> bool {
+    let listed = schema["enum"].as_array().or(schema["examples"].as_array());
+    let is_value = |one: &Value| one.as_str() == Some(value);
+    listed.is_none_or(|all| all.iter().any(is_value))
+        && (schema["const"].is_null() || is_value(&schema["const"]))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn openapi_watch_page_has_sent_statuses_and_headers() -> Result<()> {
+    let data = TempDir::new()?;
+    import_example(&data, "dQw4w9WgXcQ")?;
+    let server = ServerFixture::start(&data, &[])?;
+    let document = server.get("/openapi.json").await?.json();
+    let operation = &document["paths"]["/watch/{platform}/{id}"]["get"];
+    let page = "/watch/video_site/dQw4w9WgXcQ";
+    let first = server.get(page).await?;
+    for (query, header, status) in [
+        ("?lang=en&translated=true&src=mcp_other", ("accept-encoding", "gzip"), "200"),
+        ("?t=1", ("accept-encoding", "gzip"), "303"),
+        ("", ("if-none-match", first.header("etag")), "304"),
+    ] {
+        let reply = server.send(Method::GET, &format!("{page}{query}"), &[header], "").await?;
+        ensure!(reply.status.as_str() == status, "{query}: {reply:?}");
+        let documented = operation["responses"][status]["headers"].as_object().context(status)?;
+        for name in ["etag", "vary", "location", "content-encoding", "cache-control"] {
+            let (known, sent) = (|one: &&String| one.eq_ignore_ascii_case(name), reply.header(name));
+            let header = documented.keys().find(known).map(|name| &documented[name]);
+            let is_sent = header.is_some_and(|header| is_listed(&header["schema"], sent));
+            ensure!(sent.is_empty() || is_sent, "{query}: {name}: {sent}: {header:?}");
+        }
+        for (name, _) in documented.iter().filter(|(_, header)| header["required"] == true) {
+            ensure!(!reply.header(name).is_empty(), "{query}: {name}");
+        }
+    }
+    let parameters = operation["parameters"].as_array().context("parameters")?;
+    for name in ["src", "lang", "translated", "t"] {
+        assert!(parameters.iter().any(|one| one["name"] == name && one["in"] == "query"), "{name}");
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn openapi_promises_no_more_than_is_sent() -> Result<()> {
+    let (_data, _server, document) = fetch_document().await?;
+    let paths = &document["paths"];
+    assert!(paths["/api/transcript"]["head"]["responses"]["402"].is_null(), "HEAD needs no allowance");
+    let refused_key = &paths["/api/keys"]["post"]["responses"]["429"];
+    assert_eq!(refused_key["headers"]["Retry-After"]["required"], false, "there may be no time of a retry");
+    // Lines and files have no page.
+    let results = paths["/api/v1/jobs/{job}/results"]["get"]["parameters"].as_array().context("results")?;
+    let limit = results.iter().find(|one| one["name"] == "limit").context("limit")?;
+    assert_eq!(limit["schema"], json!({ "type": "integer", "minimum": 1 }));
+    for status in ["200", "400", "409", "429", "500"] {
+        let headers = &paths["/api/v1/verify"]["get"]["responses"][status]["headers"];
+        assert_eq!(headers["Vary"]["schema"]["const"], "accept, accept-language", "{status}");
     }
     Ok(())
 }

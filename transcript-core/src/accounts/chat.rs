@@ -202,19 +202,19 @@ impl Delivery {
         guard.set_video(video);
         let cost = self.context.options.credits_per_message;
         let memo = Memo::Question(video.clone()).to_string();
-        let archived = self.find_archived(video, &LanguagePreference::Any).await?;
+        let found = self.find_archived(video, &LanguagePreference::Any).await?;
+        let from_cache = found.archived().is_some();
         // A fetch checks the same limit.
-        if archived.is_some() && !chat.is_extractive() {
+        if from_cache && !chat.is_extractive() {
             guard.check_attempts().await?;
         }
         let before = guard.credits.balance(&guard.caller().account).await;
         let before = before.map_err(V1Error::from_store_error)?;
-        let from_cache = archived.is_some();
         // An extractive answer is made at once and free of cost, so it is paid in one step, like an archived
         // transcript.
         let is_immediate =
             from_cache && chat.is_extractive() && before.remaining >= cost && request.sink.is_none();
-        let source = Self::source(guard, archived, video, &LanguagePreference::Any).await?;
+        let source = Self::source(guard, found, video, &LanguagePreference::Any).await?;
         let served = guard.served();
         let work = async {
             let stored = self.read_source(source, video, &LanguagePreference::Any).await?;

@@ -44,6 +44,9 @@ pub(super) struct FetchKey {
     pub(super) account: AccountId,
     pub(super) route: V1Endpoint,
     pub(super) video: VideoId,
+    /// The track that the request names.
+    pub(super) requested: TrackSelector,
+    /// The track that is fetched for it.
     pub(super) selector: TrackSelector,
 }
 

@@ -165,9 +165,10 @@ impl RequestGuard {
         self.resources.video = Some(video.clone());
     }
 
-    /// Starts the payment of a fetch; the work for credits that follows passes it to the engine.
+    /// Starts the payment of a fetch of the track `selector`.
     ///
-    /// A repeated request takes back the hold of the fetch that it repeats.
+    /// The work for credits that follows passes it to the engine. A repeated request takes back the hold of the fetch
+    /// that it repeats.
     ///
     /// # Errors
     /// [`V1Error::RateLimited`] after too many failed attempts; [`V1Error::Internal`].
@@ -175,11 +176,13 @@ impl RequestGuard {
         &mut self,
         video: &VideoId,
         preference: &LanguagePreference,
+        selector: &TrackSelector,
     ) -> Result<Arc<FetchPayment>, V1Error> {
         let (account, route) = (self.caller.account.id.clone(), self.route);
-        let selector = preference.selector();
-        let delivery = PrepaidDelivery::new(&self.credits, &self.caller.account, video, &selector);
-        let key = FetchKey { account, route, video: video.clone(), selector };
+        let requested = preference.selector();
+        // A repeat is prepaid whichever track is fetched or archived for it.
+        let delivery = PrepaidDelivery::new(&self.credits, &self.caller.account, video, &requested);
+        let key = FetchKey { account, route, video: video.clone(), requested, selector: selector.clone() };
         let fetch = match self.credits.abandoned_fetches.adopt(&key) {
             Some((fetch, hold)) => {
                 self.resources.hold = Some(hold);

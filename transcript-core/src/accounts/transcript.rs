@@ -7,12 +7,12 @@ use super::{
 };
 use crate::{
     archive::{
-        FindOutcome, StoredTranscript, TrackSelector,
+        ArchivedTrack, FindOutcome, StoredTranscript, TrackSelector,
         view::{CursorError, SegmentPage, TranscriptView},
     },
     debug_fields,
     engine::{CostNote, FetchRequest, NoTranscript},
-    transcript::{LanguageTag, TrackKind, list_languages},
+    transcript::{LanguageTag, TrackInfo, TrackKind, best_track, list_languages},
     video::{LinkError, Platform, VideoId, VideoLink},
 };
 
@@ -82,12 +82,30 @@ impl LanguagePreference {
     }
 }
 
+/// What the archive has for a preference.
+pub(super) enum PreferredTrack {
+    /// The transcript.
+    Archived(StoredTranscript),
+    /// Nothing: this track must be fetched.
+    Missing(TrackSelector),
+}
+
+impl PreferredTrack {
+    /// The archived transcript; `None` if it must be fetched.
+    pub(super) fn archived(&self) -> Option<&StoredTranscript> {
+        match self {
+            Self::Archived(stored) => Some(stored),
+            Self::Missing(_) => None,
+        }
+    }
+}
+
 /// Where a transcript comes from.
 pub(super) enum TranscriptSource {
     /// It is archived.
     Archive(StoredTranscript),
-    /// A fetch, with its payment.
-    Fetch(Arc<FetchPayment>),
+    /// A fetch of this track, with its payment.
+    Fetch(TrackSelector, Arc<FetchPayment>),
 }
 
 /// Does the work of admitted requests for credits: transcripts and chat answers.
@@ -138,68 +156,87 @@ impl Delivery {
         guard.set_video(&video);
         let cost = self.context.options.credits_per_transcript;
         let memo = Memo::Transcript(video.clone()).to_string();
-        let archived = self.find_archived(&video, &preference).await?;
-        check_cursor(archived.as_ref(), params.view)?;
-        let from_cache = archived.is_some();
+        let found = self.find_archived(&video, &preference).await?;
+        check_cursor(found.archived(), params.view)?;
+        let from_cache = found.archived().is_some();
         if from_cache {
             guard.use_prepaid(&video, &preference.selector());
         }
-        let source = Self::source(guard, archived, &video, &preference).await?;
+        let source = Self::source(guard, found, &video, &preference).await?;
         let work = self.read_source(source, &video, &preference);
         let (stored, credits_left) = guard.work_for_credits(cost, &memo, from_cache, work).await?;
         Ok((stored, from_cache, credits_left))
     }
 
-    /// The archived transcript; `None` if it must be fetched.
+    /// The archived transcript, or the track that must be fetched.
     pub(super) async fn find_archived(
         &self,
         video: &VideoId,
         preference: &LanguagePreference,
-    ) -> Result<Option<StoredTranscript>, V1Error> {
-        let found = self.context.transcripts.find_best(video, &preference.selector()).await;
+    ) -> Result<PreferredTrack, V1Error> {
+        let selector = preference.selector();
+        let found = self.context.transcripts.find_best(video, &selector).await;
         match found.map_err(V1Error::from_store_error)? {
-            FindOutcome::Transcript(stored) if preference.is_met_by(&stored) => Ok(Some(stored)),
-            FindOutcome::Transcript(_) => match self.find_archived_english(video).await? {
-                Some(stored) => Ok(Some(stored)),
-                None => Err(self.no_english_error(video).await),
-            },
+            FindOutcome::Transcript(stored) if preference.is_met_by(&stored) => {
+                Ok(PreferredTrack::Archived(stored))
+            }
+            FindOutcome::Transcript(stored) => self.find_archived_english(video, &stored).await,
             FindOutcome::Absence(absence) => {
                 let none = NoTranscript::from_absence(absence, self.context.now());
                 Err(self.context.transcripts.with_languages(video, none).await.into())
             }
             FindOutcome::Withdrawn => Err(NoTranscript::withdrawn().into()),
-            FindOutcome::NotFound => Ok(None),
+            FindOutcome::NotFound => Ok(PreferredTrack::Missing(selector)),
         }
     }
 
     /// Whether the archive has no transcript for the preference; `false` if it does not respond.
     pub(super) async fn is_missing(&self, video: &VideoId, preference: &LanguagePreference) -> bool {
         match self.find_archived(video, preference).await {
-            Ok(found) => found.is_none(),
+            Ok(found) => found.archived().is_none(),
             Err(error) => error.code() == 404,
         }
     }
 
-    /// An archived English transcript of a video with another default language.
-    async fn find_archived_english(&self, video: &VideoId) -> Result<Option<StoredTranscript>, V1Error> {
-        let selector = TrackSelector::Language(LanguageTag::english());
-        let found = self.context.transcripts.find_best(video, &selector).await;
-        Ok(match found.map_err(V1Error::from_store_error)? {
-            FindOutcome::Transcript(stored) => Some(stored),
-            _ => None,
-        })
+    /// The archived English transcript of a video whose default transcript is in another language.
+    async fn find_archived_english(
+        &self,
+        video: &VideoId,
+        default: &StoredTranscript,
+    ) -> Result<PreferredTrack, V1Error> {
+        let transcripts = &self.context.transcripts;
+        let english = TrackSelector::Language(LanguageTag::english());
+        let found = transcripts.find_best(video, &english).await;
+        let is_known_absent = match found.map_err(V1Error::from_store_error)? {
+            FindOutcome::Transcript(stored) => return Ok(PreferredTrack::Archived(stored)),
+            FindOutcome::Absence(_) | FindOutcome::Withdrawn => true,
+            FindOutcome::NotFound => !transcripts.has_supplier(video.platform()),
+        };
+        // For as long as an absence lasts, the known tracks are taken for those of the platform.
+        let age = self.context.now().since(default.stored_at);
+        if !is_known_absent && age >= transcripts.options().absence.no_captions {
+            return Ok(PreferredTrack::Missing(english));
+        }
+        let tracks = self.known_tracks(video).await?;
+        match is_known_absent || best_track(tracks.iter().map(|track| &track.track), &english).is_none() {
+            true => Err(no_english_error(tracks)),
+            false => Ok(PreferredTrack::Missing(english)),
+        }
     }
 
     /// The source of a transcript: the archive, or a fetch that the request pays for.
     pub(super) async fn source(
         guard: &mut RequestGuard,
-        archived: Option<StoredTranscript>,
+        found: PreferredTrack,
         video: &VideoId,
         preference: &LanguagePreference,
     ) -> Result<TranscriptSource, V1Error> {
-        Ok(match archived {
-            Some(stored) => TranscriptSource::Archive(stored),
-            None => TranscriptSource::Fetch(guard.start_fetch(video, preference).await?),
+        Ok(match found {
+            PreferredTrack::Archived(stored) => TranscriptSource::Archive(stored),
+            PreferredTrack::Missing(selector) => {
+                let payment = guard.start_fetch(video, preference, &selector).await?;
+                TranscriptSource::Fetch(selector, payment)
+            }
         })
     }
 
@@ -212,7 +249,11 @@ impl Delivery {
     ) -> Result<StoredTranscript, V1Error> {
         match source {
             TranscriptSource::Archive(stored) => Ok(stored),
-            TranscriptSource::Fetch(payment) => self.fetch(&payment, video, preference).await,
+            TranscriptSource::Fetch(selector, payment) => {
+                let payer = Some(payment.payer());
+                let fetch = FetchRequest { video: video.clone(), selector, payer };
+                self.fetch(&payment, fetch, preference).await
+            }
         }
     }
 
@@ -220,38 +261,52 @@ impl Delivery {
     async fn fetch(
         &self,
         payment: &Arc<FetchPayment>,
-        video: &VideoId,
+        fetch: FetchRequest,
         preference: &LanguagePreference,
     ) -> Result<StoredTranscript, V1Error> {
-        let payer = Some(payment.payer());
-        let fetch = FetchRequest { video: video.clone(), selector: preference.selector(), payer };
+        let video = fetch.video.clone();
         let outcome = self.context.transcripts.get(fetch).await;
         let cost_note =
             if payment.is_working() { CostNote::ChargedWhenReady } else { CostNote::NothingCharged };
         let outcome = outcome.into_transcript(video.platform(), self.context.now(), cost_note);
         let (stored, _) = match outcome.map_err(V1Error::from_store_error)? {
             Ok(found) => found,
-            Err(none) => return Err(self.context.transcripts.with_languages(video, none).await.into()),
+            Err(none) => {
+                let mut none = self.context.transcripts.with_languages(&video, none).await;
+                if matches!(preference, LanguagePreference::English) {
+                    none.languages = without_english(none.languages);
+                }
+                return Err(none.into());
+            }
         };
         match preference.is_met_by(&stored) {
             true => Ok(stored),
-            false => Err(self.no_english_error(video).await),
+            false => Err(no_english_error(self.known_tracks(&video).await?)),
         }
     }
 
-    /// The error for a video without an English transcript, with its languages.
-    async fn no_english_error(&self, video: &VideoId) -> V1Error {
-        let tracks = match self.context.transcripts.tracks(video).await {
-            Ok(tracks) => tracks,
-            Err(error) => return V1Error::from_store_error(error),
-        };
-        let tracks = tracks.into_iter().map(|track| track.track);
-        let languages: Vec<_> = tracks.filter(|track| track.kind != TrackKind::Translated).collect();
-        let listed = list_languages(&languages);
-        let message =
-            format!("This video has no English transcript. It has: {listed}; name one of them as lang.");
-        NoTranscript::no_language(message, languages).into()
+    async fn known_tracks(&self, video: &VideoId) -> Result<Vec<ArchivedTrack>, V1Error> {
+        self.context.transcripts.tracks(video).await.map_err(V1Error::from_store_error)
     }
+}
+
+/// The error for a video without an English transcript, with its languages.
+fn no_english_error(tracks: Vec<ArchivedTrack>) -> V1Error {
+    let languages = without_english(tracks.into_iter().map(|track| track.track));
+    let listed = list_languages(&languages);
+    let message =
+        format!("This video has no English transcript. It has: {listed}; name one of them as lang.");
+    NoTranscript::no_language(message, languages).into()
+}
+
+/// The tracks, except translations, of a video without an English transcript.
+///
+/// An English track that is known all the same has no text.
+pub(super) fn without_english(tracks: impl IntoIterator<Item = TrackInfo>) -> Vec<TrackInfo> {
+    let english = LanguageTag::english();
+    let is_listed =
+        |track: &TrackInfo| track.kind != TrackKind::Translated && !english.matches(&track.language);
+    tracks.into_iter().filter(is_listed).collect()
 }
 
 /// The requested video: by its id, or by a YouTube link.

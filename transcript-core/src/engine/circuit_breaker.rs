@@ -18,13 +18,13 @@ const TRIAL_ALONE: Duration = Duration::from_secs(10);
 /// When a breaker opens, and for how long (decision 0021).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, smart_default::SmartDefault)]
 pub struct BreakerPolicy {
-    /// Consecutive videos that must fail (`suppliers.rest_after`); with 0 it never opens.
+    /// Consecutive videos that must fail (`suppliers.breaker_threshold`); with 0 it never opens.
     #[default(5)]
     pub failures: u32,
-    /// The first cooldown (`suppliers.rest`); each consecutive one is twice as long.
+    /// The first cooldown (`suppliers.breaker_cooldown`); each consecutive one is twice as long.
     #[default(Duration::from_secs(30))]
     pub cooldown: Duration,
-    /// The longest cooldown (`suppliers.rest_max`), whatever wait a platform requests.
+    /// The longest cooldown (`suppliers.breaker_cooldown_max`), whatever wait a platform requests.
     #[default(Duration::from_secs(15 * 60))]
     pub cooldown_max: Duration,
 }

@@ -99,6 +99,18 @@ pub(crate) fn vary(on: &str) -> ResponseHeader {
     )
 }
 
+/// `ETag` of a body that clients may validate.
+pub(crate) fn entity_tag(description: &str) -> ResponseHeader {
+    let schema = json!({ "type": "string", "pattern": "^\"[A-Za-z0-9_-]+\"$" });
+    ("ETag", optional_header(description, schema))
+}
+
+/// `Content-Encoding` of a compressed body.
+pub(crate) fn content_encoding(description: &str) -> ResponseHeader {
+    let schema = json!({ "type": "string", "enum": ["zstd", "br", "gzip"] });
+    ("Content-Encoding", optional_header(description, schema))
+}
+
 /// `Retry-After` in seconds.
 pub(crate) fn retry_after() -> ResponseHeader {
     let schema = json!({ "type": "integer", "minimum": 1, "examples": [86_400] });

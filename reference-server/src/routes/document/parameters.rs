@@ -235,6 +235,17 @@ pub(crate) fn id() -> Value {
     })
 }
 
+/// `t`: a moment of the video.
+pub(crate) fn moment() -> Value {
+    json!({
+        "name": "t",
+        "in": "query",
+        "description": "A moment, in seconds or in units.",
+        "schema": { "type": "string", "minLength": 1 },
+        "examples": { "seconds": { "value": "61" }, "units": { "value": "1m1s" }, "clock": { "value": "1:01" } }
+    })
+}
+
 /// `operation`: an operation of the document.
 pub(crate) fn operation() -> Value {
     json!({

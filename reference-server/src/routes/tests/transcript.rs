@@ -95,6 +95,11 @@ async fn lookup_spent_allowance_returns_200_json_or_402_text() {
         let text = service.get_with(&format!("/api/transcript?v={NEW}&format={format}"), &key).await;
         assert_eq!(text.status, 402, "{text:?}");
         assert!(text.text.ends_with(&format!("\nhttps://v.example/watch/video_site/{NEW}\n")), "{text:?}");
+        // HEAD never transcribes, so it needs no allowance.
+        let bearer = format!("Bearer {key}");
+        let target = format!("/api/transcript?v={NEW}&format={format}");
+        let head = service.send(request("HEAD", &target, &[("authorization", &bearer)], "")).await;
+        assert_eq!(head.status, 404, "{head:?}");
     }
     let archived = service.get_with(&format!("/api/transcript?v={ARCHIVED}&format=text"), &key).await;
     assert_eq!(archived.status, 200);

@@ -11,7 +11,7 @@ use transcript_core::accounts::{
 
 use crate::{
     api::{
-        INVALID_TOKEN, RequestBody, V1ErrorResponse, X_CACHE, X_CREDITS_REMAINING, bearer, idempotency_key,
+        RequestBody, TOKEN_NEEDED, V1ErrorResponse, X_CACHE, X_CREDITS_REMAINING, bearer, idempotency_key,
         into_response, rate_limit_headers, read_body,
     },
     state::AppState,
@@ -110,9 +110,9 @@ pub(crate) fn with_origin(
 pub(crate) fn error_response(error: V1Error, has_credential: bool) -> Response {
     let is_unauthorized = matches!(error, V1Error::Unauthorized(_));
     let mut response = V1ErrorResponse::from(error).into_response();
-    if is_unauthorized && has_credential {
+    if is_unauthorized && !has_credential {
         // RFC 6750: a request without credentials gets no error code.
-        response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static(INVALID_TOKEN));
+        response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static(TOKEN_NEEDED));
     }
     response
 }

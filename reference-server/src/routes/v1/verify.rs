@@ -41,6 +41,9 @@ use crate::{
     state::AppState,
 };
 
+/// The request headers that a response depends on.
+const VARIES_BY: &str = "accept, accept-language";
+
 /// The link: a page with a button for browsers; other clients get the key of a new account at once.
 pub(crate) async fn open(
     State(app): State<AppState>,
@@ -152,7 +155,7 @@ fn html_page(status: StatusCode, page: Markup, policy: PagePolicy) -> Response {
 }
 
 fn vary_by_accept(mut response: Response) -> Response {
-    response.headers_mut().insert(VARY, HeaderValue::from_static("accept, accept-language"));
+    response.headers_mut().insert(VARY, HeaderValue::from_static(VARIES_BY));
     response
 }
 
@@ -197,7 +200,7 @@ pub(crate) fn open_operation(_: &DocumentOptions<'_>) -> Value {
             "This address has an account with an API key. To replace the key, open the link in a browser and \
              press the button, or send the same request as POST.",
         )],
-        [],
+        [document::vary(VARIES_BY)],
     );
     json!({
         "operationId": "openVerificationLink",
@@ -250,26 +253,30 @@ fn verification(shown: &str) -> Value {
         json!({ "issued": document::example("A new account", examples::verified()) }),
     );
     content["text/html"] = document::page_body(shown);
+    let (name, vary) = document::vary(VARIES_BY);
+    let mut too_many = document::too_many(
+        "Too many verification links were opened from this network.",
+        "Too many verification links were opened from your network: please try again in 1 minute.",
+    );
+    too_many["headers"][name] = vary.clone();
+    let mut fault = document::fault();
+    fault["headers"][name] = vary;
+    // A defect may end the request before its form is known.
+    fault["headers"][name]["required"] = false.into();
     let invalid = "token: this verification link is invalid, was used, or is older than 24 hours; POST \
                    /api/v1/register sends a new one";
     json!({
-        "200": document::answer("The new key, shown only once; a page for browsers.", content, [document::vary("accept, accept-language")]),
+        "200": document::answer("The new key, shown only once; a page for browsers.", content, [document::vary(VARIES_BY)]),
         "400": with_page(
             document::denial(
                 400,
                 "The token is missing or invalid. Unknown, used and expired tokens get the same response.",
                 &[("token", invalid)],
-                [document::vary("accept, accept-language")],
+                [document::vary(VARIES_BY)],
             ),
             "No API key",
         ),
-        "429": with_page(
-            document::too_many(
-                "Too many verification links were opened from this network.",
-                "Too many verification links were opened from your network: please try again in 1 minute.",
-            ),
-            "No API key",
-        ),
-        "500": with_page(document::fault(), "No API key")
+        "429": with_page(too_many, "No API key"),
+        "500": with_page(fault, "No API key")
     })
 }

@@ -293,6 +293,33 @@ fn abandoned_fetch_of_other_language_is_free_and_counted() {
     }
 }
 
+/// The default transcript is archived in another language, so English is fetched by its name.
+#[test]
+fn abandoned_fetch_of_english_beside_other_default_is_prepaid() {
+    for idempotency_key in [None, Some("k")] {
+        run_scenario(with_credits([2, 0, 0, 0]), |life| async move {
+            let (account, key) = (new_account(&life).await, new_key(&life).await);
+            script_captions(&life, &[SupplierStep::give_one_of(&["fr", "en"])]);
+            check(&keyed(&life, &key, video()).await, ScenarioResult::New);
+            let request = request(&life, &account, idempotency_key);
+            script_captions(&life, &[SupplierStep::give(&["en"]).after(Duration::from_secs(9))]);
+            // A repeat takes the hold back.
+            for _ in 0..2 {
+                assert_eq!(request.send(Some(Duration::from_secs(2))).await, None);
+                advance(1).await;
+                assert_eq!(remaining(&life, &account).await, 1);
+            }
+            advance(10).await;
+            assert_eq!((fetch_count(&life, &video()), remaining(&life, &account).await), (2, 1));
+            let delivered = request.send(None).await;
+            assert!(matches!(delivered, Some(AccountAnswer::New { from_cache: true, .. })), "{delivered:?}");
+            assert_eq!(remaining(&life, &account).await, 1, "the delivery was prepaid");
+            let next = call(&life, &account, video()).await;
+            assert_eq!(next, AccountAnswer::New { from_cache: true, left: Some(0) });
+        });
+    }
+}
+
 /// A question may cost less than its transcript: its hold does not pay for a delivery.
 #[test]
 fn abandoned_question_prepays_no_dearer_transcript() {

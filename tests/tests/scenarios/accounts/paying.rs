@@ -1,7 +1,17 @@
 //! Costs of a transcript, and cases that are free.
 
 use futures_util::future::join_all;
-use transcript_core::{accounts::TranscriptParams, supplier::SupplyReason};
+use tokio::runtime::Handle;
+use transcript_core::{
+    Clock,
+    accounts::{Accounts, AccountsDeps, SequentialCharges, TranscriptParams, V1Endpoint},
+    archive::{PutRequest, TrackSelector},
+    engine::Transcripts,
+    limits::RateLimiter,
+    memory::{MemoryIdempotencyStore, MemoryJobs, MemoryRateLimiter, MemorySecrets, MemorySessions},
+    supplier::SupplyReason,
+    transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript},
+};
 
 use super::*;
 
@@ -107,6 +117,150 @@ fn missing_language_error_names_available_ones() {
         let ready = ready(&life, &account, french).await.unwrap();
         assert!(ready.from_cache);
         drop(ready);
+    });
+}
+
+/// Archives an imported French transcript as the default one.
+async fn import_french(life: &ProcessLife) {
+    let transcript = Transcript {
+        video: video(),
+        title: None,
+        author: None,
+        duration_ms: None,
+        track: TrackInfo::new(LanguageTag::from_canonical("fr"), TrackKind::Human),
+        source: "import".to_owned(),
+        segments: vec![Segment::new("Bonjour", 0, 900)],
+    };
+    life.world.oracle.on_supplied(&video(), std::slice::from_ref(&transcript));
+    let request = PutRequest {
+        video: video(),
+        selectors: vec![TrackSelector::Default],
+        transcript: Arc::new(transcript),
+        known_tracks: Vec::new(),
+        metadata: Default::default(),
+        parser_version: 1,
+        replace: false,
+        now: life.now(),
+    };
+    life.world.archive.put(request).await.unwrap();
+}
+
+/// Without a language English is meant, also if the archived default transcript is in another language.
+#[test]
+fn english_beside_other_default_is_fetched_and_charged() {
+    for is_imported in [false, true] {
+        run_scenario(with_credits([2, 0, 0, 0]), |life| async move {
+            let (account, key) = (new_account(&life).await, new_key(&life).await);
+            if is_imported {
+                import_french(&life).await;
+                // Only its own track is known, and English counts as absent for as long as an absence lasts.
+                check_refused(ready(&life, &account, by_id(&video())).await, 404, "It has: fr;");
+                assert_eq!(fetch_count(&life, &video()), 0);
+                advance(6 * 3_600).await;
+            } else {
+                // The English track is known, and was empty.
+                script_captions(&life, &[SupplierStep::give_one_of(&["fr", "en"])]);
+                check(&keyed(&life, &key, video()).await, ScenarioResult::New);
+            }
+            let before = fetch_count(&life, &video());
+            script_captions(&life, &[SupplierStep::give(&["en"])]);
+            let ready = ready(&life, &account, by_id(&video())).await.unwrap();
+            assert_eq!((ready.stored.transcript.track.language.as_str(), ready.from_cache), ("en", false));
+            let answer = answer_of(&ready);
+            ready.deliver(answer).await.unwrap();
+            assert_eq!((fetch_count(&life, &video()) - before, remaining(&life, &account).await), (1, 1));
+            let again = call(&life, &account, video()).await;
+            assert_eq!(again, AccountAnswer::New { from_cache: true, left: Some(0) });
+        });
+    }
+}
+
+/// The v1 API of a server without suppliers, with the archive and the accounts of the world.
+async fn open_without_suppliers(life: &ProcessLife) -> Accounts {
+    let SimWorld { archive, ledger, directory, outbox, orders, random, config, .. } = &*life.world;
+    let clock = Arc::clone(&life.clock) as Arc<dyn Clock>;
+    let limiter = Arc::new(MemoryRateLimiter::default()) as Arc<dyn RateLimiter>;
+    let runtime = Handle::current();
+    let transcripts =
+        Transcripts::builder(Arc::clone(archive), Arc::clone(&clock), Arc::clone(random) as _, runtime)
+            .build();
+    let charges = SequentialCharges {
+        directory: Arc::clone(directory),
+        limiter: Arc::clone(&limiter),
+        ledger: Arc::clone(ledger),
+    };
+    let jobs = MemoryJobs::default();
+    let deps = AccountsDeps {
+        transcripts,
+        ledger: Arc::clone(ledger),
+        directory: Arc::clone(directory),
+        charges: Arc::new(charges),
+        orders: Arc::clone(orders),
+        outbox: Arc::clone(outbox),
+        jobs: Arc::new(jobs.clone()),
+        webhooks: Arc::new(jobs),
+        sessions: Arc::new(MemorySessions::default()),
+        replies: Arc::new(MemoryIdempotencyStore::default()),
+        limiter,
+        clock,
+        random: Arc::clone(random) as _,
+        options: config.accounts.clone(),
+    };
+    Accounts::open(deps, &MemorySecrets::default()).await.unwrap()
+}
+
+/// Nothing can be fetched, so the languages are named, also to an account without credits.
+#[test]
+fn english_without_supplier_is_refused_with_languages() {
+    run_scenario(with_credits([0, 0, 0, 0]), |life| async move {
+        let account = new_account(&life).await;
+        let accounts = open_without_suppliers(&life).await;
+        import_french(&life).await;
+        for _ in 0..2 {
+            let guard = account.admit_unkeyed(&accounts, V1Endpoint::Transcript).await.unwrap();
+            let answer = accounts.delivery.transcript(guard, by_id(&video())).await;
+            check_refused(answer, 404, "It has: fr;");
+            advance(6 * 3_600).await;
+        }
+    });
+}
+
+#[test]
+fn absent_english_is_fetched_again_after_its_absence() {
+    run_scenario(with_credits([2, 0, 0, 0]), |life| async move {
+        let (account, key) = (new_account(&life).await, new_key(&life).await);
+        let none = SupplierStep::fail(SupplyReason::NoLanguage(Vec::new()));
+        script_captions(&life, &[SupplierStep::give(&["fr"]), none]);
+        check(&keyed(&life, &key, video()).await, ScenarioResult::New);
+        // The fetch of the default transcript has shown that there is no English.
+        for fetches in 1..4 {
+            for _ in 0..2 {
+                check_refused(ready(&life, &account, by_id(&video())).await, 404, "");
+                assert_eq!(fetch_count(&life, &video()), fetches);
+            }
+            check_refused(ready(&life, &account, by_id(&video())).await, 404, "It has: fr;");
+            advance(6 * 3_600 + 60).await;
+        }
+        script_captions(&life, &[SupplierStep::give(&["en"])]);
+        let answer = call(&life, &account, video()).await;
+        assert_eq!(answer, AccountAnswer::New { from_cache: false, left: Some(1) });
+    });
+}
+
+/// The track that was fetched first had no text in English.
+#[test]
+fn empty_english_track_is_not_listed_as_language() {
+    run_scenario(with_credits([1, 0, 0, 0]), |life| async move {
+        let account = new_account(&life).await;
+        let none = SupplierStep::fail(SupplyReason::NoLanguage(Vec::new()));
+        script_captions(&life, &[SupplierStep::give_one_of(&["fr", "en"]), none]);
+        for fetches in [1, 2, 2] {
+            let refused = ready(&life, &account, by_id(&video())).await.unwrap_err();
+            let V1Error::Unavailable(none) = &refused else { panic!("{refused:?}") };
+            let languages: Vec<_> = none.languages.iter().map(|track| track.language.as_str()).collect();
+            assert_eq!((refused.code(), languages), (404, vec!["fr"]));
+            assert_eq!((fetch_count(&life, &video()), remaining(&life, &account).await), (fetches, 1));
+        }
     });
 }
 

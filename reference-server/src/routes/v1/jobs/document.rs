@@ -154,7 +154,7 @@ pub(crate) fn results(_: &DocumentOptions<'_>) -> Value {
                         items that have none. The call is free. It counts toward the account's rate \
                         limit.",
         "security": document::key(),
-        "parameters": [job_id(), item_cursor(), limit(20, 100), format()],
+        "parameters": [job_id(), item_cursor(), results_limit(), format()],
         "responses": {
             "200": document::answer("The items.", content, document::rate_limit()),
             "400": bad_page(),
@@ -248,6 +248,18 @@ fn limit(default: u32, max: u32) -> Value {
         "in": "query",
         "description": "The size of the page.",
         "schema": { "type": "integer", "minimum": 1, "maximum": max, "default": default },
+        "examples": { "ten": { "value": 10 } }
+    })
+}
+
+/// `limit` of results, whose default and bound depend on their form.
+fn results_limit() -> Value {
+    json!({
+        "name": "limit",
+        "in": "query",
+        "description": "The number of items. Of JSON it is at most 100, and 20 by default. Lines and files have no \
+                        bound, and without it all items are sent.",
+        "schema": { "type": "integer", "minimum": 1 },
         "examples": { "ten": { "value": 10 } }
     })
 }
