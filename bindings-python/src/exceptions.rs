@@ -168,6 +168,7 @@ fn service_exception(py: Python<'_>, error: &ServiceError) -> PyErr {
         ("credits_remaining", error.meta.credits_remaining.map(AttributeValue::Number)),
         ("request_id", error.meta.request_id.as_deref().map(AttributeValue::Text)),
         ("available", Some(AttributeValue::Texts(available)).filter(|_| !error.languages.is_empty())),
+        ("idempotency_key", error.idempotency_key.as_deref().map(AttributeValue::Text)),
     ];
     let message = match error.kind {
         Kind::Core(_) => for_python(&error.message),

@@ -10,6 +10,7 @@ use transcript_core::{
     accounts::TranscriptParams,
     archive::{StoredTranscript, view::TranscriptView},
     engine::FailureReason,
+    supplier::SupplyReason,
     transcript::LanguageTag,
 };
 use verbatim::service::{
@@ -21,6 +22,8 @@ use crate::exceptions::core_exception;
 
 /// The most languages of a lookup.
 const LOOKUPS_MAX: usize = 16;
+/// The detail of [`FailureReason::NeedsVerification`] for a key that has expired.
+const EXPIRED: &str = "expired";
 
 /// Languages in order of preference: one, or several.
 pub(crate) struct Languages(Vec<String>);
@@ -86,6 +89,8 @@ where
 }
 
 /// Requests one language after another while the response is 404, which charges nothing.
+///
+/// A 404 of a call whose outcome is unknown is the reply: the language may have been charged.
 pub(crate) async fn first_available(
     service: &dyn Service,
     caller: &Caller,
@@ -96,7 +101,8 @@ pub(crate) async fn first_available(
     let params =
         |lang| TranscriptParams { url: Some(link.clone()), lang, view, ..TranscriptParams::default() };
     let request = |language| service.transcript(caller, params(language));
-    let is_missing = |error: &ServiceError| error.kind == ServiceErrorKind::NotFound;
+    let is_missing =
+        |error: &ServiceError| error.kind == ServiceErrorKind::NotFound && error.idempotency_key.is_none();
     first(languages, request, |reply| !reply.as_ref().is_err_and(is_missing)).await
 }
 
@@ -111,18 +117,26 @@ pub(crate) async fn look_up_first(
 ) -> ServiceResult<LookupReply> {
     let request = |language| service.look_up(caller, ServiceLookup { language, ..lookup.clone() });
     let is_final = |reply: &ServiceReply<LookupReply>| {
-        reply.body.transcript.is_some() || !is_about_language(&reply.body)
+        let reason = reply.body.result.failure_reason.as_deref();
+        let detail = reply.meta.failure_detail.as_deref().or(reason);
+        reply.body.transcript.is_some() || !detail.is_some_and(is_about_language)
     };
     first(languages, request, |reply| reply.as_ref().map_or(true, is_final)).await
 }
 
-/// Whether the archive, or the video, may have a transcript in another language.
-fn is_about_language(reply: &LookupReply) -> bool {
-    let reason = reply.result.failure_reason.as_deref().and_then(FailureReason::from_wire);
-    matches!(reason, Some(FailureReason::NoCaptions | FailureReason::NeedsVerification))
+/// Whether there may be a transcript in another language, after this failure detail, or this reason without a detail.
+///
+/// An unknown detail ends the search: a text response has no reason next to it, and the next request may be charged.
+fn is_about_language(detail: &str) -> bool {
+    let reason = FailureReason::from_wire(detail);
+    SupplyReason::is_video_detail(detail)
+        || detail == EXPIRED
+        || matches!(reason, Some(FailureReason::NoCaptions | FailureReason::NeedsVerification))
 }
 
-/// As [`look_up_first`], as text. The response of a server does not name the reason of a failure.
+/// As [`look_up_first`], as text.
+///
+/// The response to a caller without a key has neither a detail nor a reason, and is free.
 pub(crate) async fn text_first(
     service: &dyn Service,
     caller: &Caller,
@@ -133,6 +147,7 @@ pub(crate) async fn text_first(
     let request = |language| service.text(caller, ServiceLookup { language, ..lookup.clone() }, format);
     let is_missing = |reply: &ServiceReply<TextResponse>| {
         matches!(reply.body, TextResponse::Missing { is_allowance_spent: false, .. })
+            && reply.meta.failure_detail.as_deref().is_none_or(is_about_language)
     };
     first(languages, request, |reply| !reply.as_ref().is_ok_and(is_missing)).await
 }

@@ -4,7 +4,9 @@ import asyncio
 import email
 import email.policy
 import os
+import pickle
 import re
+import socket
 import subprocess
 import time
 
@@ -197,6 +199,43 @@ def test_v1_transcripts_and_chat_charge_credits(server):
     assert raised.value.status == 401
 
 
+def test_lost_charged_call_names_its_idempotency_key():
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        client = Client(f"http://127.0.0.1:{silent.getsockname()[1]}", "vba_x", timeout=0.5, retries=0)
+        for call in (client.get, lambda link, **key: client.chat(link, "When?", **key)):
+            with pytest.raises(vt.ServiceTimeout) as raised:
+                call(LINK)
+            assert re.fullmatch("[0-9a-f]{32}", raised.value.idempotency_key)
+            with pytest.raises(vt.ServiceTimeout) as raised:
+                call(LINK, idempotency_key="order-1")
+            assert pickle.loads(pickle.dumps(raised.value)).idempotency_key == "order-1"
+        with pytest.raises(vt.ServiceTimeout) as raised:
+            client.me()
+        assert raised.value.idempotency_key is None
+
+
+def test_lost_charged_call_keeps_key_after_404():
+    from test_jobs import RestartingServer
+
+    languages = ["de", "en"]
+    for call in (
+        lambda client: client.get(LINK, languages),
+        lambda client: asyncio.run(client.aget(LINK, languages)),
+    ):
+        # None: the connection closes without a response.
+        running = RestartingServer([None, 404])
+        try:
+            with pytest.raises(vt.ServiceNotFound) as raised:
+                call(Client(running.address, "vba_x", retries=1))
+            assert re.fullmatch("[0-9a-f]{32}", raised.value.idempotency_key) and running.statuses == []
+            running.statuses[:] = [404, 404]
+            with pytest.raises(vt.TranscriptUnavailable) as raised:
+                call(Client(running.address, "vba_x", retries=1))
+            assert raised.value.__cause__.idempotency_key is None and running.statuses == []
+        finally:
+            running.stop()
+
+
 def test_v1_checkout_returns_payment_page(tmp_path, replay):
     running = ServerFixture(tmp_path, replay)
     try:
@@ -308,6 +347,10 @@ def test_client_get_many_waits_while_server_refuses(server, monkeypatch):
     assert [type(result.error) for result in client.get_many([LINK] * 4, max_wait=0)] == [vt.TooManyRequests] * 4
     failures[:] = [vt.FetchFailed("A timeout.", "fetch_error")]
     assert [type(result.error) for result in client.get_many([LINK])] == [vt.FetchFailed]
+    # The request may be charged: only its key makes a repetition free.
+    failures[:] = [vt.TooManyRequests("Too many requests.", 429, retry_after=0.2)]
+    failures[0].idempotency_key = "a" * 32
+    assert [result.error.idempotency_key for result in client.get_many([LINK])] == ["a" * 32]
     with pytest.raises(ValueError, match="max_wait"):
         client.get_many([LINK], max_wait=-1)
 

@@ -225,6 +225,110 @@ def test_signed_body_without_event_is_invalid():
             vt.verify_webhook(body, signed(body, "vbw_s"), "vbw_s")
 
 
+class RestartingServer:
+    """A server that reacts to requests with these statuses, of HTTP or of its job. Then the job is completed."""
+
+    def __init__(self, reactions, retry_after=None):
+        statuses = self.statuses = list(reactions)
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                status = statuses.pop(0) if statuses else "completed"
+                if status is None:
+                    return
+                is_job = isinstance(status, str)
+                body = json.dumps({**JOB, "status": status} if is_job else {"error": "No.", "code": status})
+                self.send_response(200 if is_job else status)
+                self.send_header("content-length", str(len(body)))
+                if retry_after is not None and not is_job:
+                    self.send_header("retry-after", str(retry_after))
+                self.end_headers()
+                self.wfile.write(body.encode())
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.thread = threading.Thread(target=self.server.serve_forever)
+        self.thread.start()
+        self.address = f"http://127.0.0.1:{self.server.server_port}"
+
+    def stop(self):
+        self.server.shutdown()
+        self.thread.join()
+        self.server.server_close()
+
+
+JOB = {
+    "success": True,
+    "job_id": "job_1",
+    "created_at": "2026-11-28T10:00:00Z",
+    "counts": dict.fromkeys(vt.JobCounts._fields, 1),
+    "credits": dict.fromkeys(vt.JobCredits._fields, 1),
+    "poll_url": "",
+    "results_url": "",
+}
+
+
+@pytest.fixture
+def fast_polls(monkeypatch):
+    from verbatim_transcripts import _jobs
+
+    monkeypatch.setattr(_jobs, "_FIRST_POLL", 0.01)
+    return lambda seconds: monkeypatch.setattr(_jobs, "_LONGEST_OUTAGE", seconds)
+
+
+def test_job_is_awaited_while_server_restarts(fast_polls):
+    # None: the connection closes without a response.
+    for wait in (
+        lambda jobs: jobs.wait("job_1", timeout=30),
+        lambda jobs: asyncio.run(jobs.await_("job_1", timeout=30)),
+    ):
+        running = RestartingServer(["running", None, 503, None, 500, 521])
+        try:
+            ended = wait(Client(running.address, "vba_x", retries=0).jobs)
+        finally:
+            running.stop()
+        assert ended.is_ended and running.statuses == []
+
+
+def test_job_of_lost_server_fails_eventually(fast_polls):
+    running = RestartingServer([])
+    running.stop()
+    jobs = Client(running.address, "vba_x", retries=0).jobs
+    start = time.monotonic()
+    with pytest.raises(vt.JobTimeout):
+        jobs.wait("job_1", timeout=1)
+    assert time.monotonic() - start >= 1
+    fast_polls(0.5)
+    with pytest.raises(vt.ServiceUnreachable):
+        jobs.wait("job_1")
+    for status in (403, 501, 508):
+        refusing = RestartingServer(["running", status])
+        try:
+            with pytest.raises(vt.ServiceRefused) as raised:
+                Client(refusing.address, "vba_x", retries=0).jobs.wait("job_1")
+        finally:
+            refusing.stop()
+        assert raised.value.status == status
+
+
+def test_job_wait_bounds_named_wait_of_outage(fast_polls):
+    fast_polls(0.5)
+    for reactions, is_ended in ((["running", 503], True), (["running"] + [503] * 1000, False)):
+        running = RestartingServer(reactions, retry_after=86_400)
+        jobs = Client(running.address, "vba_x", retries=0).jobs
+        try:
+            if is_ended:
+                assert jobs.wait("job_1", timeout=30).is_ended
+            else:
+                with pytest.raises(vt.ServiceRefused) as raised:
+                    jobs.wait("job_1", timeout=30)
+                assert (raised.value.status, raised.value.retry_after) == (503, 86_400)
+        finally:
+            running.stop()
+
+
 def test_webhook_signed_with_no_secret_is_refused():
     for empty in ("", " ", [], ["vbw_s", ""], vt.WebhookSecret("", None, None)):
         with pytest.raises(ValueError, match="no secret"):

@@ -1,6 +1,9 @@
 """Languages, machine translations, the archive alone, and the timeout of a call."""
 
 import asyncio
+import http.server
+import json
+import threading
 import time
 
 import pytest
@@ -105,6 +108,100 @@ def test_fetch_false_reads_archive_only(supplier, transcripts):
     assert transcripts.get(LINK, fetch=False).language == "en" == transcripts.get(LINK, "en", fetch=False).language
     (result,) = transcripts.get_many([LINK], "fr", fetch=False)
     assert isinstance(result.error, vt.NotArchived) and supplier.languages == [None]
+
+
+class CountingSupplier:
+    """Fails for this reason; without one it works until it is released."""
+
+    name = "counting"
+
+    def __init__(self, reason):
+        self.reason = reason
+        self.languages = []
+        self.is_released = False
+
+    async def supply(self, request):
+        self.languages.append(request.lang)
+        while self.reason is None and not self.is_released:
+            await asyncio.sleep(0.02)
+        raise SupplyError(self.reason or "timeout")
+
+
+@pytest.mark.parametrize(
+    ("reason", "error", "tried"),
+    [
+        (None, vt.FetchFailed, ["de"]),
+        ("throttled", vt.RateLimited, ["de"]),
+        ("misconfigured", vt.NotConfigured, ["de"]),
+        ("no_language", vt.LanguageNotFound, ["de", "en", "fr"]),
+    ],
+)
+def test_text_tries_next_language_only_if_language_is_missing(reason, error, tried):
+    supplier = CountingSupplier(reason)
+    with vt.Service(suppliers=[supplier], timeout=0.2) as service:
+        client = service.client(service.create_key("page").key)
+        with pytest.raises(error):
+            client.get_text(LINK, "srt", lang=["de", "en", "fr"])
+        languages = list(supplier.languages)
+        supplier.is_released = True
+    assert languages == tried
+
+
+class DetailServer:
+    """A server without transcripts, whose responses have the reason `no_captions` and this detail."""
+
+    def __init__(self, detail):
+        paths = self.paths = []
+        watch_url = "https://v.example/watch/video_site/dQw4w9WgXcQ"
+        result = {
+            "platform": "video_site",
+            "videoId": "dQw4w9WgXcQ",
+            "available": False,
+            "watchUrl": watch_url,
+            "failureReason": "no_captions",
+            "transcript": [],
+        }
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                paths.append(self.path)
+                is_text = "format=" in self.path
+                body = f"There is none.\n{watch_url}\n" if is_text else json.dumps(result)
+                self.send_response(404 if is_text else 200)
+                if detail is not None:
+                    self.send_header("x-failure-detail", detail)
+                self.send_header("content-type", "text/plain" if is_text else "application/json")
+                self.send_header("content-length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body.encode())
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.thread = threading.Thread(target=self.server.serve_forever)
+        self.thread.start()
+
+    def stop(self):
+        self.server.shutdown()
+        self.thread.join()
+        self.server.server_close()
+
+
+@pytest.mark.parametrize(
+    ("detail", "tried"), [(None, 3), ("private", 3), ("withdrawn", 3), ("expired", 3), ("novel", 1)]
+)
+def test_transcript_and_text_try_languages_alike(detail, tried):
+    server = DetailServer(detail)
+    try:
+        client = vt.Client(f"http://127.0.0.1:{server.server.server_port}", "vbk_x", retries=0)
+        for call in (client.get, lambda link, lang: client.get_text(link, "srt", lang=lang)):
+            server.paths.clear()
+            with pytest.raises(vt.TranscriptUnavailable):
+                call(LINK, ["de", "en", "fr"])
+            assert len(server.paths) == tried
+    finally:
+        server.stop()
 
 
 def test_timeout_of_call_ends_it():

@@ -34,15 +34,18 @@ class Slow:
         while not request.cancelled:
             time.sleep(0.01)
         print("cancelled", flush=True)
+        ended.set()
         return None
 
-started = threading.Event()
+started, ended = threading.Event(), threading.Event()
+start = None
 def interrupt():
+    global start
     started.wait()
+    start = time.monotonic()
     os.kill(os.getpid(), signal.SIGINT)
 threading.Thread(target=interrupt, daemon=True).start()
 transcripts = vt.Transcripts(suppliers=[Slow()])
-start = time.monotonic()
 """
 
 
@@ -54,7 +57,7 @@ def test_interrupt_ends_call_within_one_second(call):
             {call}
         except KeyboardInterrupt:
             print("interrupted", time.monotonic() - start < 1.0, flush=True)
-        time.sleep(0.3)
+        ended.wait(10)
     """))
     assert sorted(done.stdout.split("\n")) == ["", "cancelled", "interrupted True"], done.stderr
     assert done.returncode == 0
@@ -72,9 +75,9 @@ def test_event_loop_end_cancels_fetch():
     done = run(SLOW.replace("os.kill(os.getpid(), signal.SIGINT)", "pass") + textwrap.dedent("""
         async def main():
             asyncio.ensure_future(transcripts.aget("dQw4w9WgXcQ"))
-            await asyncio.sleep(0.1)
+            await asyncio.to_thread(started.wait, 10)
         asyncio.run(main())
-        time.sleep(0.2)
+        ended.wait(10)
     """))
     assert (done.returncode, done.stdout, done.stderr) == (0, "cancelled\n", "")
 

@@ -65,7 +65,8 @@ pub struct Failure {
     pub kind: FailureKind,
     /// One sentence for people.
     pub message: String,
-    /// Failure reason of the lookup on the wire, such as `no_captions`.
+    /// Why there is no transcript: a failure reason on the wire, such as `no_captions`, or in the v1 API its detail, such
+    /// as `private`.
     #[uniffi(default = None)]
     pub reason: Option<String>,
     /// The platform of the video.
@@ -92,6 +93,11 @@ pub struct Failure {
     /// The server's id of the request.
     #[uniffi(default = None)]
     pub request_id: Option<String>,
+    /// The idempotency key of a charged call whose outcome is unknown, such as after a timeout of the server.
+    ///
+    /// The call, repeated with it, returns the result and is charged once.
+    #[uniffi(default = None)]
+    pub idempotency_key: Option<String>,
 }
 
 /// The error of all calls, and of all interfaces that an app implements except [`crate::Supplier`].
@@ -125,6 +131,7 @@ impl Failure {
             retry_after: None,
             credits_remaining: None,
             request_id: None,
+            idempotency_key: None,
         }
     }
 
@@ -217,13 +224,14 @@ impl From<ServiceError> for VerbatimError {
         };
         let meta = *error.meta;
         Failure {
-            reason: error.reason.map(|reason| reason.as_str().to_owned()),
+            reason: error.reason.map(|reason| reason.as_str().to_owned()).or(meta.failure_detail),
             watch_url: error.watch_url,
             languages: error.languages,
             status: error.status,
             retry_after: meta.retry_after,
             credits_remaining: meta.credits_remaining.map(count),
             request_id: meta.request_id,
+            idempotency_key: error.idempotency_key.map(String::from),
             ..Failure::new(kind, error.message)
         }
         .into()
@@ -264,5 +272,20 @@ mod tests {
         let error = ServiceError { watch_url: address.clone(), ..ServiceError::rejected(404, "None.") };
         assert_eq!(VerbatimError::from(error).failure().watch_url, address);
         assert_eq!(VerbatimError::from(ServiceError::rejected(404, "None.")).failure().watch_url, None);
+    }
+
+    #[test]
+    fn service_error_keeps_reason_and_idempotency_key() {
+        let mut error = ServiceError::rejected(404, "This video is private.");
+        error.meta.failure_detail = Some("private".to_owned());
+        error.idempotency_key = Some("order-1".into());
+        let failure = VerbatimError::from(error.clone()).failure().clone();
+        assert_eq!(
+            (failure.reason.as_deref(), failure.idempotency_key.as_deref()),
+            (Some("private"), Some("order-1"))
+        );
+        // The body of a lookup names the reason itself.
+        error.reason = Some(FailureReason::NoCaptions);
+        assert_eq!(VerbatimError::from(error).failure().reason.as_deref(), Some("no_captions"));
     }
 }

@@ -73,7 +73,7 @@ pub struct SpeechOptions {
     /// Maximum size of a downloaded file in bytes (`speech.max_download`).
     #[default(1_000_000_000)]
     pub max_download: u64,
-    /// Maximum length of a chunk (`speech.part`); `max_bytes` may reduce it.
+    /// Maximum length of a chunk (`speech.chunk_duration`); `max_bytes` may reduce it.
     #[default(Duration::from_secs(600))]
     pub part: Duration,
     /// Audio format of uploads (`speech.format`).
@@ -105,7 +105,9 @@ impl SpeechOptions {
             ));
         }
         if self.concurrency == 0 || self.part < PART_MIN {
-            return Err(Error::invalid("speech.concurrency must be at least 1, speech.part at least 2s"));
+            return Err(Error::invalid(
+                "speech.concurrency must be at least 1, speech.chunk_duration at least 2s",
+            ));
         }
         if self.chunk_duration() < PART_MIN {
             return Err(Error::invalid("speech.max_bytes must fit two seconds of audio"));

@@ -38,8 +38,10 @@ class Client(Closable):
 
     :param base_url: the address of the server, without ``/api/…``.
     :param key: ``vbk_…`` for the lookup API, ``vba_…`` for the v1 API; None for calls that need no key.
-    :param timeout: timeout of one attempt in seconds.
+    :param timeout: timeout of one attempt in seconds. By default a server needs up to 25 s for a video that is not
+        archived, and up to 60 s more for an answer of :meth:`chat`.
     :param retries: retries after a transient failure, unless a repeated request could be charged or executed twice.
+        While the server works on a charged call whose response was lost, the client waits up to 2 minutes more.
     :param ca_file: a PEM file with root certificates to trust in addition to those of the system.
     """
 
@@ -75,7 +77,9 @@ class Client(Closable):
         :param link: a link in any common form, or a YouTube id.
         :param lang: a BCP 47 tag, or several in order of preference. Without it a key of the v1 API buys the English
             transcript, and a lookup returns the default track.
-        :param idempotency_key: requests with the same key are charged once.
+        :param idempotency_key: requests with the same key are charged once. None: a random one for this call, which
+            is the ``idempotency_key`` of an error after which the outcome is unknown. It belongs to one language: after
+            a call with several, repeat it with one at a time. A wrong one is refused and costs nothing.
         :raises TranscriptUnavailable: there is no transcript; ``reason`` and ``watch_url`` are those of the server.
             A server that names no reason raises the base class.
         :raises ServiceError: the request failed.
@@ -104,6 +108,8 @@ class Client(Closable):
         in_order: bool = False,
     ) -> Generator[BatchResult, None, None]:
         """Yields the transcripts of many videos as they complete; see :meth:`Transcripts.get_many`.
+
+        An error with an ``idempotency_key`` is that of one link: repeat it with :meth:`get`.
 
         :param max_wait: seconds that the batch waits without a success in between (300), if the server refuses requests
             (:class:`TooManyRequests`), or cannot fetch (:class:`RateLimited`, :class:`FetchFailed`) and says when to
@@ -360,9 +366,13 @@ def _missing_video(link: str, watch_url: str) -> tuple[str, str]:
 
 
 def _raise_refused(link: str, error: ServiceRefused) -> NoReturn:
-    """Raises the error of a request for a transcript: 404, and 500 with a reason, say that there is none."""
+    """Raises the error of a request for a transcript: 404, and 500 with a reason, say that there is none.
+
+    They do not if an earlier attempt was lost: the call may have been charged, and only a service error has its key.
+    """
     detail = error.reason or ("no_language" if error.available else None)
-    if error.status != 404 and (error.status != 500 or detail is None):
+    is_missing = error.status == 404 or (error.status == 500 and detail is not None)
+    if not is_missing or error.idempotency_key is not None:
         raise error
     raise unavailable(
         str(error),

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ._batch import BatchEntry, BatchRun, link_address
-from ._errors import FetchFailed, RateLimited, TooManyRequests, TranscriptUnavailable, VerbatimError
+from ._errors import FetchFailed, RateLimited, ServiceError, TooManyRequests, TranscriptUnavailable, VerbatimError
 from ._native import Batch
 
 if TYPE_CHECKING:
@@ -112,6 +112,9 @@ class ClientBatch(BatchRun):
     def _postpone(self, index: int, error: VerbatimError) -> bool:
         """Requests a refused link again after a pause, unless that takes too long."""
         if not isinstance(error, (TooManyRequests, RateLimited, FetchFailed)):
+            return False
+        # The request may be charged, and is free of cost only with its key.
+        if isinstance(error, ServiceError) and error.idempotency_key is not None:
             return False
         failures = self._failures.get(index, 0) + (not isinstance(error, TooManyRequests))
         if failures >= _FETCHES_MAX or (pause := self._waits.next_pause(error)) is None:

@@ -28,7 +28,7 @@
     ├── ClosedError                         the object is closed
     ├── InvalidSignature                    a webhook that no secret signed
     ├── SupplyError                         raised by custom suppliers
-    └── ServiceError                        a failed request to a server
+    └── ServiceError                        a failed request to a server: `.idempotency_key`
         ├── ServiceTimeout
         ├── ServiceUnreachable
         ├── JobTimeout                      a job has not ended in time
@@ -360,6 +360,17 @@ class SupplyError(VerbatimError):
 class ServiceError(VerbatimError):
     """A request to a server failed."""
 
+    #: The idempotency key of a charged call whose outcome is unknown, such as after a timeout. The call, repeated with
+    #: it, returns the result and is charged once. After a call with several languages the key belongs to one of them:
+    #: repeat the call with one language at a time. A wrong one is refused and costs nothing. None in all other cases.
+    idempotency_key: str | None
+
+    def __init__(
+        self, message: str = "", retry_after: float | None = None, idempotency_key: str | None = None
+    ) -> None:
+        super().__init__(message, retry_after)
+        self.idempotency_key = idempotency_key
+
 
 class ServiceTimeout(ServiceError):
     """The server did not respond in time."""
@@ -399,8 +410,9 @@ class ServiceRefused(ServiceError):
         request_id: str | None = None,
         watch_url: str | None = None,
         available: Iterable[str] = (),
+        idempotency_key: str | None = None,
     ) -> None:
-        super().__init__(message, retry_after)
+        super().__init__(message, retry_after, idempotency_key)
         self.status = status
         self.reason = reason
         self.watch_url = watch_url

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, List, NamedTuple, TypeVar
 
 from ._batch import link_address
-from ._errors import JobTimeout, TooManyRequests
+from ._errors import JobTimeout, ServiceError, ServiceRefused, ServiceTimeout, ServiceUnreachable, TooManyRequests
 from ._native import Connection, PendingCall, Transcript
 from ._reasons import unavailable
 from ._video import PLATFORMS, Language
@@ -36,6 +36,10 @@ T = TypeVar("T")
 _FIRST_POLL = 1.0
 _POLL_GROWTH = 2.0
 _LONGEST_POLL = 30.0
+#: Seconds without a response after which :meth:`Jobs.wait` raises the last failure of the server.
+_LONGEST_OUTAGE = 600.0
+#: The statuses of a server, or of a proxy before it, that is out of order for now.
+_OUTAGE_STATUSES = frozenset((500, 502, 503, 504, *range(520, 528)))
 _ENDED = ("completed", "cancelled", "failed")
 
 
@@ -282,7 +286,8 @@ class Jobs:
     def results(self, job: Job | str, *, page_size: int = 20) -> PagedItems[JobResult]:
         """Returns the items in the order of their links, for ``for`` and ``async for``, also while the job runs.
 
-        :param page_size: how many items are read at a time, from 1 to 100.
+        :param page_size: how many items are read at a time, from 1 to 100; fewer, if they are more than 64 MiB. A page
+            must arrive within the timeout of the client.
         """
         _check_page_size(page_size)
         return PagedItems(lambda after: self._connection.job_results(_id(job), after, page_size), _results)
@@ -296,17 +301,19 @@ class Jobs:
     ) -> Job:
         """Polls a job until it has ended, with growing pauses of up to 30 seconds, and returns it.
 
-        A paused job has not ended: it continues when the reason of the pause is gone.
+        A paused job has not ended: it continues when the reason of the pause is gone. A server that restarts, or cannot
+        be reached, is polled for 10 minutes, so a wrong address fails only then.
 
         :param timeout: seconds after which the call fails; None: no timeout.
         :param progress: called with the job after each poll. An exception of it ends the call, not the job.
         :raises JobTimeout: the job has not ended within the timeout.
+        :raises ServiceError: the server did not respond for 10 minutes, or refused the request.
         """
         polls = _Polls(job, timeout, progress)
         while True:
             try:
                 found = _reply(self._connection.job(polls.id).wait())
-            except TooManyRequests as error:
+            except ServiceError as error:
                 polls.postpone(error)
             else:
                 if polls.is_ended(found):
@@ -327,7 +334,7 @@ class Jobs:
         while True:
             try:
                 found = _reply(await self._connection.job(polls.id))
-            except TooManyRequests as error:
+            except ServiceError as error:
                 polls.postpone(error)
             else:
                 if polls.is_ended(found):
@@ -378,15 +385,32 @@ class _Polls:
         self._progress = progress
         self._deadline = None if timeout is None else time.monotonic() + timeout
         self._pause = _FIRST_POLL
+        self._failing_since: float | None = None
 
     def is_ended(self, job: Job) -> bool:
+        self._failing_since = None
         if self._progress is not None:
             self._progress(job)
         return job.is_ended
 
-    def postpone(self, error: TooManyRequests) -> None:
-        """Waits at least as long as the server says."""
-        self._pause = max(self._pause, error.retry_after or 0)
+    def postpone(self, error: ServiceError) -> None:
+        """Waits at least as long as the server says, at most for the rest of the longest outage.
+
+        Raises an error that no later poll can end.
+        """
+        wait = error.retry_after or 0.0
+        if isinstance(error, TooManyRequests):
+            self._failing_since = None
+        elif _is_outage(error):
+            now = time.monotonic()
+            self._failing_since = self._failing_since or now
+            left = self._failing_since + _LONGEST_OUTAGE - now
+            if left <= 0:
+                raise error
+            wait = min(wait, left)
+        else:
+            raise error
+        self._pause = max(self._pause, wait)
 
     def next_pause(self) -> float:
         """The seconds until the next poll."""
@@ -397,6 +421,12 @@ class _Polls:
         if left <= 0:
             raise JobTimeout(f"The job {self.id} has not ended within {self._timeout} s; it continues.")
         return min(pause, left)
+
+
+def _is_outage(error: ServiceError) -> bool:
+    """Whether the server is out of reach or out of order for now."""
+    is_refused = isinstance(error, ServiceRefused) and error.status in _OUTAGE_STATUSES
+    return is_refused or isinstance(error, (ServiceTimeout, ServiceUnreachable))
 
 
 def _request(

@@ -187,7 +187,7 @@ impl Client {
         let work = move |service: Arc<dyn Service>, caller| async move {
             service.text(&caller, lookup, format).await
         };
-        self.run(call, caller, work, |reply| reply.body.into()).await
+        self.run(call, caller, work, TextResponse::from).await
     }
 
     /// Creates a key of the lookup API. Only this response contains it.
@@ -276,9 +276,13 @@ impl Client {
 
     /// Buys a transcript for credits. Repeats with the same `idempotency_key` are charged once.
     ///
+    /// Without one the client makes one for this call: a failure whose outcome is unknown has it. A cancelled call has
+    /// none, nor has one that exceeds its own timeout.
+    ///
     /// # Errors
     /// `Unauthorized`, `PaymentRequired`, `ServiceNotFound` if there is no transcript; failures of a server. Nothing is
-    /// charged in these cases.
+    /// charged if the failure has no `idempotency_key`. A fetch that goes on is charged when it is ready, and the next
+    /// call gets its transcript.
     #[uniffi::method(default(language = None, idempotency_key = None, call = None))]
     pub async fn transcript(
         &self,

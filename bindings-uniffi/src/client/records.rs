@@ -36,6 +36,8 @@ pub struct ClientOptions {
     #[uniffi(default = None)]
     pub timeout: Option<Duration>,
     /// Retries of a request after a transient failure, if a retry is safe; `None`: 2.
+    ///
+    /// While the server works on a charged call whose response was lost, the client waits up to 2 minutes more.
     #[uniffi(default = None)]
     pub retries: Option<u32>,
     /// PEM file with root certificates that are trusted in addition to the system's.
@@ -134,19 +136,35 @@ pub struct TextResponse {
     pub watch_url: Option<String>,
     /// Whether the key's allowance is spent.
     pub is_allowance_spent: bool,
+    /// Why there is none: the detail of the failure reason, such as `private`, or a reason without detail.
+    ///
+    /// `None` from a server for a call without a key.
+    #[uniffi(default = None)]
+    pub reason: Option<String>,
+    /// Time after which a retry may succeed.
+    #[uniffi(default = None)]
+    pub retry_after: Option<Duration>,
 }
 
-impl From<service::TextResponse> for TextResponse {
-    fn from(response: service::TextResponse) -> Self {
-        match response {
-            service::TextResponse::Text(text) => {
-                Self { text: Some(text), message: None, watch_url: None, is_allowance_spent: false }
-            }
+impl From<ServiceReply<service::TextResponse>> for TextResponse {
+    fn from(reply: ServiceReply<service::TextResponse>) -> Self {
+        let ServiceReply { body, meta } = reply;
+        match body {
+            service::TextResponse::Text(text) => Self {
+                text: Some(text),
+                message: None,
+                watch_url: None,
+                is_allowance_spent: false,
+                reason: None,
+                retry_after: None,
+            },
             service::TextResponse::Missing { is_allowance_spent, message, watch_url } => Self {
                 text: None,
                 message: Some(message),
                 watch_url: Some(watch_url).filter(|url| !url.is_empty()),
                 is_allowance_spent,
+                reason: meta.failure_detail,
+                retry_after: meta.retry_after,
             },
         }
     }

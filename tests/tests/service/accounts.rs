@@ -1,6 +1,9 @@
 //! The client's v1 API against the built server.
 
+use std::{sync::Arc, time::Duration};
+
 use anyhow::{Context as _, Result};
+use tokio::sync::Semaphore;
 use transcript_core::{
     ErrorKind,
     accounts::TranscriptParams,
@@ -9,9 +12,12 @@ use transcript_core::{
     service::{Caller, Service as _, ServiceErrorKind, ServiceQuestion},
     wire::v1::{BuyCreditsRequest, RegisterRequest, SubscribeRequest},
 };
-use upstream_reqwest::service::ServiceClient;
+use upstream_reqwest::service::{ServiceClient, ServiceOptions};
 
-use super::fixture::{NONE, OTHER, ServiceFixture, VIDEO};
+use super::{
+    fake::{FakeReply, FakeService},
+    fixture::{NONE, OTHER, ServiceFixture, VIDEO},
+};
 use crate::server::{
     platform::fetch_count,
     v1::mail_client::{MailClient, token_from},
@@ -105,6 +111,44 @@ async fn service_chat_answers_and_replays() -> Result<()> {
     assert_eq!((next.body.credits.remaining, next.meta.is_cached), (198, Some(true)));
     let long = ServiceQuestion { message: "x".repeat(2_001), ..question(VIDEO, Vec::new()) };
     assert_eq!(client.chat(&caller, long).await.unwrap_err().kind, ServiceErrorKind::BadRequest);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn service_slow_answer_is_charged_once() -> Result<()> {
+    let gate = Arc::new(Semaphore::new(0));
+    let model_gate = Arc::clone(&gate);
+    let model = FakeService::start(move |_, _| {
+        let delta = r#"{"choices":[{"index":0,"delta":{"content":"The sheep keep the grass short [s1]."}}]}"#;
+        let end = r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#;
+        let body = format!("data: {delta}\n\ndata: {end}\n\ndata: [DONE]\n\n");
+        let reply = FakeReply::new(200, "content-type: text/event-stream\r\n", body);
+        FakeReply::Gated(Arc::clone(&model_gate), Box::new(reply))
+    })
+    .await?;
+    let fixture = ServiceFixture::start(&[
+        ("VERBATIM_CHAT__BASE_URL", model.base_url.as_str()),
+        ("VERBATIM_CHAT__MODEL", "small"),
+        ("VERBATIM_PLANS__FREE__REQUESTS_PER_MINUTE", "1000"),
+    ])?;
+    let (client, caller) = create_account(&fixture).await?;
+    client.transcript(&caller, transcript_params(VIDEO)).await?;
+    // The model responds after the client's timeout, and after two more attempts.
+    let options = ServiceOptions { timeout: Duration::from_secs(1), ..ServiceOptions::new(fixture.url()) };
+    let hasty = ServiceClient::new(&options)?;
+    let question = ServiceQuestion {
+        reference: VideoReference::Id(VIDEO.to_owned()),
+        message: "What do the sheep keep short?".to_owned(),
+        history: Vec::new(),
+    };
+    let release = async {
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        gate.add_permits(10);
+    };
+    let (answer, ()) = tokio::join!(hasty.chat(&caller, question), release);
+    let answer = answer?;
+    assert!(answer.meta.is_replayed && !answer.body.response.is_empty(), "{answer:?}");
+    assert_eq!(client.me(&caller).await?.body.credits_remaining, 198);
     Ok(())
 }
 

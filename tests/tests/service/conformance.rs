@@ -11,12 +11,13 @@ use transcript_core::{
         TranscriptParams,
         mail::{MailMessage, Mailer},
     },
+    archive::StoredTranscript,
     ids::{Cursor, JobId},
     lookup::{AttributionTag, FailureReason, VideoReference},
     page::PageRequest,
     service::{
-        Caller, Service, ServiceError, ServiceErrorKind, ServiceLookup, ServiceQuestion, ServiceResult,
-        TextFormat, TextResponse, v1_transcript,
+        Caller, Service, ServiceError, ServiceErrorKind, ServiceLookup, ServiceQuestion, ServiceReply,
+        ServiceResult, TextFormat, TextResponse, v1_transcript,
     },
     wire::{
         lookup::KeyRequest,
@@ -158,6 +159,7 @@ async fn key_pays_for_one_transcript(service: &dyn Service) -> Result<()> {
     let request = KeyRequest { label: Some("laptop".to_owned()), email: None };
     let created = service.create_key(&anonymous, request).await?.body;
     assert_eq!((created.status.label.as_deref(), created.status.usage.used), (Some("laptop"), 0));
+    service.check_key(&created.key)?;
     let keyed = Caller::with_key(created.key);
     let fetched = service.look_up(&keyed, ServiceLookup::id(VIDEO)).await?.body;
     let usage = fetched.result.key.context("no usage")?;
@@ -173,8 +175,17 @@ async fn key_pays_for_one_transcript(service: &dyn Service) -> Result<()> {
     }
     let spent = service.look_up(&keyed, ServiceLookup::id(OTHER)).await?.body.result;
     assert_eq!(spent.failure_reason.as_deref(), Some(FailureReason::KeyAllowance.as_str()));
-    let text = service.text(&keyed, ServiceLookup::id(OTHER), TextFormat::Text).await?.body;
-    assert!(matches!(text, TextResponse::Missing { is_allowance_spent: true, .. }), "{text:?}");
+    let text = service.text(&keyed, ServiceLookup::id(OTHER), TextFormat::Text).await?;
+    assert!(matches!(text.body, TextResponse::Missing { is_allowance_spent: true, .. }), "{text:?}");
+    // The text does not name the reason.
+    assert_eq!(text.meta.failure_detail.as_deref(), Some(FailureReason::KeyAllowance.as_str()));
+    match service.tracks(&anonymous, ServiceLookup::id(VIDEO)).await {
+        Ok(list) => {
+            assert!(list.body.tracks.iter().any(|archived| archived.track == stored.transcript.track))
+        }
+        // A server has no such call.
+        Err(error) => assert_eq!(error.kind, ServiceErrorKind::Core(ErrorKind::Unsupported), "{error}"),
+    }
     assert_eq!(service.key_status(&keyed).await?.body.usage, usage);
     Ok(())
 }
@@ -183,7 +194,7 @@ async fn credits_pay_once(subject: &mut Subject) -> Result<()> {
     let service = Arc::clone(&subject.service);
     let caller = Caller::with_key(verify(subject, "ann@example.org", false).await?);
     let keyed = Caller { idempotency_key: Some("order-1".to_owned()), ..caller.clone() };
-    let paid = service.transcript(&keyed, params(OTHER)).await?;
+    let paid = pay_twice_at_once(&*service, &keyed).await?;
     let expected = (Some(false), Some(CREDITS - 1), false);
     assert_eq!((paid.meta.is_cached, paid.meta.credits_remaining, paid.meta.is_replayed), expected);
     let replayed = service.transcript(&keyed, params(OTHER)).await?;
@@ -220,6 +231,21 @@ async fn credits_pay_once(subject: &mut Subject) -> Result<()> {
     assert_eq!(rejection(service.me(&rotated).await)?.kind, ServiceErrorKind::Unauthorized);
     assert_eq!(service.me(&replaced).await?.body.credits_remaining, 0);
     Ok(())
+}
+
+/// Two requests with one idempotency key: one is paid, and the other is a repetition of a running or finished request.
+async fn pay_twice_at_once(service: &dyn Service, keyed: &Caller) -> Result<ServiceReply<StoredTranscript>> {
+    let request = || service.transcript(keyed, params(OTHER));
+    let (first, second) = tokio::join!(request(), request());
+    let is_first_paid = first.as_ref().is_ok_and(|reply| !reply.meta.is_replayed);
+    let (paid, repeated) = if is_first_paid { (first, second) } else { (second, first) };
+    match repeated {
+        Ok(reply) => assert!(reply.meta.is_replayed, "{reply:?}"),
+        Err(error) => {
+            assert_eq!((error.kind, error.status), (ServiceErrorKind::Conflict, Some(409)), "{error}")
+        }
+    }
+    Ok(paid?)
 }
 
 async fn job_delivers_transcripts(subject: &mut Subject) -> Result<()> {

@@ -5,7 +5,9 @@ use std::time::Duration;
 use anyhow::Result;
 use transcript_core::{
     accounts::TranscriptParams,
-    service::{Caller, Service as _, ServiceErrorKind, ServiceLookup, TextFormat},
+    ids::JobId,
+    page::PageRequest,
+    service::{Caller, Service as _, ServiceErrorKind, ServiceLookup, TextFormat, TextResponse},
     wire::{lookup::KeyRequest, v1::RegisterRequest},
 };
 use upstream_reqwest::service::{ServiceClient, ServiceOptions};
@@ -64,6 +66,31 @@ async fn service_transient_failure_is_retried_with_same_key() -> Result<()> {
         assert_eq!(request.header("authorization"), Some(format!("bearer {KEY}").as_str()));
         assert_eq!(request.head.matches("hush").count(), 3, "{}", request.head);
     }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn service_lost_request_is_awaited_with_its_key() -> Result<()> {
+    let running = r#"{"error":"A request with this Idempotency-Key is still running.","code":409}"#;
+    let fake = FakeService::start(move |_, before| match before {
+        0 => FakeReply::Never,
+        1..=3 => FakeReply::new(409, "", running),
+        _ => transcript(),
+    })
+    .await?;
+    let options = ServiceOptions { timeout: Duration::from_secs(1), ..options(&fake) };
+    let response = ServiceClient::new(&options)?.transcript(&caller(), transcript_params()).await?;
+    assert_eq!(response.meta.credits_remaining, Some(7));
+    let requests = fake.requests();
+    assert_eq!(requests.len(), 5);
+    let keys: Vec<_> = requests.iter().map(|request| request.header("idempotency-key")).collect();
+    assert!(keys[0].is_some() && keys.iter().all(|name| *name == keys[0]), "{keys:?}");
+    // Without retries the caller gets the key.
+    let fake = FakeService::start(|_, _| FakeReply::Never).await?;
+    let options = ServiceOptions { retries: 0, base_url: fake.url.clone(), ..options };
+    let error = ServiceClient::new(&options)?.transcript(&caller(), transcript_params()).await.unwrap_err();
+    assert_eq!(error.kind, ServiceErrorKind::Timeout);
+    assert!(error.idempotency_key.is_some_and(|key| key.len() == 32));
     Ok(())
 }
 
@@ -172,6 +199,29 @@ async fn service_oversized_response_is_rejected() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn service_oversized_page_of_job_is_halved() -> Result<()> {
+    let start = "HTTP/1.1 200 OK\r\ncontent-length: 9999999999\r\nconnection: close\r\n\r\n{";
+    let item = r#"{"index":0,"url":"a","platform":null,"video_id":null,"status":"queued"}"#;
+    let fake = FakeService::start(move |request, _| match request.head.contains("limit=1 ") {
+        true => {
+            FakeReply::new(200, "", format!(r#"{{"job_id":"job_1","next_cursor":"c","items":[{item}]}}"#))
+        }
+        false => FakeReply::Endless(start.to_owned()),
+    })
+    .await?;
+    let page = PageRequest { after: None, limit: 4 };
+    let found = client(&fake)?.job_results(&caller(), &JobId::new("job_1"), page).await?.body;
+    assert_eq!((found.items.len(), found.next_cursor.as_deref()), (1, Some("c")));
+    assert_eq!(fake.requests().len(), 3);
+    // A login page is the same for every length of a page.
+    let fake = FakeService::start(|_, _| FakeReply::new(200, "", "<html>Please log in</html>")).await?;
+    let page = PageRequest { after: None, limit: 4 };
+    let error = client(&fake)?.job_results(&caller(), &JobId::new("job_1"), page).await.unwrap_err();
+    assert_eq!((error.kind, fake.requests().len()), (ServiceErrorKind::Unreadable, 1));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn service_invalid_body_is_unreadable() -> Result<()> {
     for body in ["", "<html>Please log in</html>", "[]", "{}", "{\"email\": 7}", "\u{0}", "null"] {
         let fake = FakeService::start(move |_, _| FakeReply::new(200, "", body)).await?;
@@ -184,6 +234,26 @@ async fn service_invalid_body_is_unreadable() -> Result<()> {
         let error =
             client(&fake)?.text(&caller(), ServiceLookup::id(VIDEO), TextFormat::Text).await.unwrap_err();
         assert_eq!(error.kind, ServiceErrorKind::Unreadable, "{body}: {error:?}");
+    }
+    let fake = FakeService::start(|request, _| match request.head.contains("format=srt") {
+        true => FakeReply::new(200, "content-type: application/x-subrip\r\n", "1\n"),
+        false => FakeReply::new(200, "content-type: text/plain;charset=UTF-8\r\n", "Text."),
+    })
+    .await?;
+    let readable = client(&fake)?;
+    for (format, expected) in [(TextFormat::Srt, "1\n"), (TextFormat::Text, "Text.")] {
+        let reply = readable.text(&caller(), ServiceLookup::id(VIDEO), format).await?;
+        assert_eq!(reply.body, TextResponse::Text(expected.to_owned()));
+    }
+    // A page of another server or of a network is no transcript, and no body is none.
+    for format in TextFormat::ALL {
+        for (status, headers, body) in
+            [(200, "content-type: text/html\r\n", "<html>Log in</html>"), (200, "", "Text."), (204, "", "")]
+        {
+            let fake = FakeService::start(move |_, _| FakeReply::new(status, headers, body)).await?;
+            let error = client(&fake)?.text(&caller(), ServiceLookup::id(VIDEO), format).await.unwrap_err();
+            assert_eq!(error.kind, ServiceErrorKind::Unreadable, "{format:?} {status} {headers}: {error:?}");
+        }
     }
     // An error contains no key from the response.
     let fake = FakeService::start(|_, _| {

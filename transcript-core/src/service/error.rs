@@ -25,11 +25,20 @@ pub struct ServiceError {
     pub reason: Option<FailureReason>,
     /// One sentence for people.
     pub message: String,
-    /// The watch page of the video, if the call names a video without a transcript.
+    /// The watch page of the video, if the call names a video without a transcript. `None` from a server, whose errors
+    /// have no page.
     pub watch_url: Option<String>,
     /// The tracks of a video without a transcript in the requested language; empty if unknown.
     pub languages: Vec<TrackInfo>,
+    /// The idempotency key of a charged call whose outcome is unknown, such as after a timeout.
+    ///
+    /// That includes a call whose last attempt was rejected after the response to an earlier one was lost. A call that
+    /// is repeated with the key gets the result and is charged once. `None` in all other cases.
+    pub idempotency_key: Option<Box<str>>,
     /// Metadata: `retry_after` on 429, `credits_remaining` on 402, and the others.
+    ///
+    /// The service in the process also has the `retry_after` of a video without a transcript. A server names that wait
+    /// in the message of some v1 errors, rounded up, and in no header.
     pub meta: Box<ResponseMeta>,
     /// The error behind this one; `None` if it is the first, and from a server.
     pub cause: Option<ErrorCause>,
@@ -79,7 +88,10 @@ pub enum ServiceErrorKind {
     RateLimited,
     /// 508: the request would pass through a third server.
     Loop,
-    /// 5xx: an error of the service; nothing was charged.
+    /// 5xx: an error of the service, or of a proxy before it.
+    ///
+    /// Nothing was charged unless the error of a charged call has an [idempotency key](ServiceError::idempotency_key).
+    /// A fetch that goes on is charged when it is ready, and the next request gets its transcript.
     ServerError,
     /// 3xx: the server is elsewhere. Redirects are not followed with a key.
     Redirected,
@@ -112,8 +124,17 @@ impl ServiceError {
     /// A failure that is no rejection.
     pub fn new(kind: ServiceErrorKind, message: impl Into<String>) -> Self {
         let (message, meta) = (message.into(), Box::default());
-        let languages = Vec::new();
-        Self { kind, status: None, reason: None, message, watch_url: None, languages, meta, cause: None }
+        Self {
+            kind,
+            status: None,
+            reason: None,
+            message,
+            watch_url: None,
+            languages: Vec::new(),
+            idempotency_key: None,
+            meta,
+            cause: None,
+        }
     }
 
     /// A rejection with this HTTP status.

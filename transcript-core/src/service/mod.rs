@@ -48,7 +48,9 @@ pub const SERVICE_SUPPLIER: &str = "verbatim-service";
 /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported).
 ///
 /// # Errors
-/// Every operation: [`ServiceError`]. An operation that fails charges nothing.
+/// Every operation: [`ServiceError`]. An operation that the service refuses charges nothing; a fetch that goes on is
+/// charged when it is ready, and the next request gets its transcript. If a server's response was lost, the outcome is
+/// unknown, and the error of a charged call has its [`ServiceError::idempotency_key`].
 ///
 /// # Cancellation
 /// Dropping a future releases what it holds; a started fetch continues, and its transcript is archived.

@@ -103,6 +103,25 @@ impl SupplyReason {
         )
     }
 
+    /// Whether a failure detail describes the video itself: `withdrawn`, or the name of such a reason.
+    pub fn is_video_detail(detail: &str) -> bool {
+        matches!(
+            detail,
+            "no_captions"
+                | "no_language"
+                | "private"
+                | "removed"
+                | "region"
+                | "age"
+                | "members"
+                | "payment"
+                | "login"
+                | "live"
+                | "upcoming"
+                | "withdrawn"
+        )
+    }
+
     /// Whether no other supplier can succeed, because the reason applies to all of them.
     pub fn is_final(&self) -> bool {
         matches!(self, Self::Private | Self::Removed | Self::Payment | Self::Live | Self::Upcoming(_))
@@ -253,5 +272,44 @@ impl SupplyError {
     /// Message, as [`Display`](std::fmt::Display) prints it.
     pub fn message(&self) -> &str {
         &self.message
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn video_details_are_names_of_video_reasons() {
+        let reasons = [
+            SupplyReason::NoCaptions,
+            SupplyReason::NoLanguage(Vec::new()),
+            SupplyReason::Private,
+            SupplyReason::Removed,
+            SupplyReason::Region,
+            SupplyReason::Age,
+            SupplyReason::Members,
+            SupplyReason::Payment,
+            SupplyReason::Login,
+            SupplyReason::Live,
+            SupplyReason::Upcoming(None),
+            SupplyReason::Throttled(None),
+            SupplyReason::BotCheck,
+            SupplyReason::OtherVideo,
+            SupplyReason::Timeout,
+            SupplyReason::Unreachable,
+            SupplyReason::PlatformFault,
+            SupplyReason::Unreadable,
+            SupplyReason::Cancelled,
+            SupplyReason::Stale,
+            SupplyReason::Misconfigured,
+        ];
+        for reason in &reasons {
+            assert_eq!(SupplyReason::is_video_detail(reason.as_str()), reason.is_about_video(), "{reason:?}");
+        }
+        assert!(SupplyReason::is_video_detail("withdrawn"));
+        for other in ["", "still_working", "expired", "quota", "PRIVATE"] {
+            assert!(!SupplyReason::is_video_detail(other), "{other}");
+        }
     }
 }

@@ -7,19 +7,19 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use serde::de::DeserializeOwned;
 use tokio::time::{Instant, timeout};
 use transcript_core::{
-    Error, Result as CoreResult, Retry,
+    Error, Result as CoreResult,
     headers::IDEMPOTENCY_KEY,
-    retry::{Backoff, retry},
-    service::{ResponseMeta, ServiceErrorKind, ServiceReply},
+    service::{ResponseMeta, ServiceReply},
 };
 use url::Url;
 
 use super::{
-    IdempotencyKey, ServiceOptions,
+    ServiceOptions,
     call_error::{CallError, rejection},
     response_meta,
+    retries::{CallRetries, RetrySafety},
 };
-use crate::http::{HttpError, bearer, build_service_client, pause, read_body, retry_policy};
+use crate::http::{HttpError, bearer, build_service_client, read_body};
 
 /// Timeout of a connection attempt.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -27,19 +27,6 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 pub(super) const TRANSCRIPT_MAX: usize = 64 << 20;
 /// Maximum length of any other response, and of an error response.
 pub(super) const ANSWER_MAX: usize = 1 << 20;
-/// Pauses before a retry after 409: the original request is still running.
-const CONFLICT_BACKOFF: Backoff = Backoff { first: Duration::from_secs(1), max: Duration::from_secs(16) };
-
-/// Whether a request may be retried when its result is unknown.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum RetrySafety {
-    /// It changes nothing, or nothing more when it is repeated.
-    Free,
-    /// The server recognizes a repetition by this key.
-    Keyed(IdempotencyKey),
-    /// A repetition may execute it twice.
-    Never,
-}
 
 /// One request.
 #[derive(Clone, Debug)]
@@ -88,6 +75,8 @@ impl ServiceCall {
 #[derive(Debug)]
 pub(super) struct ServiceResponse {
     pub(super) status: StatusCode,
+    /// The media type without its parameters, in lower case.
+    pub(super) media_type: Option<String>,
     pub(super) meta: ResponseMeta,
     pub(super) body: Bytes,
 }
@@ -97,7 +86,7 @@ impl ServiceResponse {
     fn check_status(self, call: &ServiceCall) -> Result<Self, CallError> {
         match self.status.is_success() || call.answers.contains(&self.status.as_u16()) {
             true => Ok(self),
-            false => Err(CallError::Rejected(rejection(self.status, self.meta, &self.body))),
+            false => Err(CallError::Rejected(Box::new(rejection(self.status, self.meta, &self.body)))),
         }
     }
 
@@ -117,8 +106,7 @@ pub(super) struct ServiceConnection {
     base: Url,
     authorization: Option<HeaderValue>,
     timeout: Duration,
-    retries: u32,
-    named_wait_max: Duration,
+    retries: CallRetries,
 }
 
 // Omits the key.
@@ -135,7 +123,8 @@ impl ServiceConnection {
             Some(options.timeout),
         )?;
         let ServiceOptions { timeout, retries, named_wait_max, .. } = *options;
-        Ok(Self { client, base, authorization, timeout, retries, named_wait_max })
+        let retries = CallRetries { count: retries, named_wait_max };
+        Ok(Self { client, base, authorization, timeout, retries })
     }
 
     /// The same connection with another key.
@@ -153,33 +142,8 @@ impl ServiceConnection {
     /// # Errors
     /// The last error; a status is one unless the call accepts it.
     pub(super) async fn execute(&self, call: &ServiceCall) -> Result<ServiceResponse, CallError> {
-        let judge = |attempt, error: &CallError| self.retry_after_error(call, attempt, error);
-        let send = |_| async { self.attempt(call).await?.check_status(call) };
-        retry(retry_policy(self.retries), rand::random, judge, send).await
-    }
-
-    /// Whether and when a call is retried.
-    fn retry_after_error(&self, call: &ServiceCall, attempt: u32, error: &CallError) -> Retry {
-        if call.repeat == RetrySafety::Never {
-            return Retry::Never;
-        }
-        if error.kind() == Some(ServiceErrorKind::Conflict) {
-            // The original request is still running and its response was lost: repeat it with the same key.
-            return match call.repeat {
-                RetrySafety::Keyed(_) => Retry::After(CONFLICT_BACKOFF.pause(attempt, 1.0)),
-                RetrySafety::Free | RetrySafety::Never => Retry::Never,
-            };
-        }
-        if !error.is_transient() {
-            return Retry::Never;
-        }
-        match error.retry_after() {
-            Some(named) if named > self.named_wait_max => Retry::Never,
-            Some(named) => Retry::After(named + pause(0, rand::random())),
-            // A rate limit without a `Retry-After`: a retry would make it worse.
-            None if error.kind() == Some(ServiceErrorKind::RateLimited) => Retry::Never,
-            None => Retry::Backoff,
-        }
+        let send = || async { self.attempt(call).await?.check_status(call) };
+        self.retries.run(&call.repeat, send).await
     }
 
     async fn attempt(&self, call: &ServiceCall) -> Result<ServiceResponse, CallError> {
@@ -223,13 +187,20 @@ fn authorization(key: &str) -> CoreResult<HeaderValue> {
     if is_plain { bearer(key).map_err(|_| wrong()) } else { Err(wrong()) }
 }
 
+/// The media type of a response without its parameters, in lower case.
+pub(super) fn media_type(headers: &HeaderMap) -> Option<String> {
+    let value = headers.get(header::CONTENT_TYPE)?.to_str().ok()?;
+    value.split(';').next().map(|kind| kind.trim().to_ascii_lowercase())
+}
+
 async fn send(request: reqwest::RequestBuilder, max: usize) -> Result<ServiceResponse, HttpError> {
     let response = request.send().await.map_err(|error| HttpError::from_reqwest(&error))?;
-    let (status, meta) = (response.status(), response_meta::from_headers(response.headers()));
+    let (status, headers) = (response.status(), response.headers());
+    let (media_type, meta) = (media_type(headers), response_meta::from_headers(headers));
     let body = match status.is_success() {
         true => read_body(response, max).await?,
         // An error response is valid without a readable body.
         false => read_body(response, ANSWER_MAX).await.unwrap_or_default(),
     };
-    Ok(ServiceResponse { status, meta, body })
+    Ok(ServiceResponse { status, media_type, meta, body })
 }

@@ -18,20 +18,25 @@ use crate::http::HttpError;
 /// Maximum length of a server's message in characters; a longer one is cut.
 const MESSAGE_MAX: usize = 500;
 
+/// Why a response that is larger than the call allows is invalid.
+pub(super) const TOO_LARGE: &str = "it is too large";
+
 /// Why a call failed. The supplier and [`ServiceError`] word it differently.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum CallError {
     /// The call is invalid; nothing was sent.
     Invalid(&'static str),
     /// The server rejected the call.
-    Rejected(ServiceError),
+    Rejected(Box<ServiceError>),
     /// The server did not respond in time.
     Timeout,
     /// The connection failed; the text says at which step.
     Unreachable(&'static str),
     /// The response ended early.
     CutOff,
-    /// The response is not that of a Verbatim server, or too large; the text says what is wrong.
+    /// The response is larger than the call allows.
+    TooLarge,
+    /// The response is not that of a Verbatim server; the text says what is wrong.
     Unreadable(&'static str),
 }
 
@@ -43,6 +48,7 @@ impl fmt::Display for CallError {
             Self::Timeout => f.write_str("The server took too long to respond."),
             Self::Unreachable(step) => write!(f, "The server could not be reached: {step}."),
             Self::CutOff => f.write_str("The server's response ended early."),
+            Self::TooLarge => write!(f, "The server's response is invalid: {TOO_LARGE}."),
             Self::Unreadable(what) => write!(f, "The server's response is invalid: {what}."),
         }
     }
@@ -114,7 +120,7 @@ impl CallError {
         match fault {
             HttpError::Timeout => Self::Timeout,
             HttpError::Unreachable(how) => Self::Unreachable(how),
-            HttpError::TooLarge => Self::Unreadable("it is too large"),
+            HttpError::TooLarge => Self::TooLarge,
             HttpError::Encoded => Self::Unreadable("it is compressed in an unsupported way"),
             _ => Self::CutOff,
         }
@@ -128,7 +134,22 @@ impl CallError {
                 matches!(no.kind, ServiceErrorKind::ServerError | ServiceErrorKind::RateLimited)
                     || no.status == Some(408)
             }
-            Self::Invalid(_) | Self::Unreadable(_) => false,
+            Self::Invalid(_) | Self::TooLarge | Self::Unreadable(_) => false,
+        }
+    }
+
+    /// Whether the request may have taken effect, or may still take effect.
+    pub(super) fn is_outcome_unknown(&self) -> bool {
+        match self {
+            Self::Timeout | Self::Unreachable(_) | Self::CutOff | Self::TooLarge | Self::Unreadable(_) => {
+                true
+            }
+            // A server that names the reason has ended the request. A proxy names none.
+            Self::Rejected(no) => {
+                (no.kind == ServiceErrorKind::ServerError && no.meta.failure_detail.is_none())
+                    || no.status == Some(408)
+            }
+            Self::Invalid(_) => false,
         }
     }
 }
@@ -141,10 +162,10 @@ impl From<CallError> for ServiceError {
             CallError::Timeout => ServiceErrorKind::Timeout,
             CallError::Unreachable(_) => ServiceErrorKind::Unreachable,
             CallError::CutOff => ServiceErrorKind::CutOff,
-            CallError::Unreadable(_) => ServiceErrorKind::Unreadable,
+            CallError::TooLarge | CallError::Unreadable(_) => ServiceErrorKind::Unreadable,
         };
         match error {
-            CallError::Rejected(rejection) => rejection,
+            CallError::Rejected(rejection) => *rejection,
             error => Self::new(kind, error.to_string()),
         }
     }
@@ -183,7 +204,7 @@ mod tests {
 
     #[test]
     fn call_error_only_transient_kinds_are_retried() {
-        let refused = |status| CallError::Rejected(rejected(status, ""));
+        let refused = |status| CallError::Rejected(Box::new(rejected(status, "")));
         for passing in [CallError::Timeout, refused(500), refused(503), refused(429), refused(408)] {
             assert!(passing.is_transient(), "{passing}");
         }

@@ -14,7 +14,7 @@ use transcript_core::{
 };
 
 use super::{
-    call_error::{CallError, single_line},
+    call_error::{CallError, TOO_LARGE, single_line},
     lookup::track,
 };
 
@@ -22,8 +22,8 @@ use super::{
 const SOURCE_MAX: usize = 64;
 /// Maximum length of a page's URL in bytes; a longer one is dropped.
 const ADDRESS_MAX: usize = 500;
-/// Bounds of the pause before a server that is still fetching is called again. Without the detail
-/// [`STILL_WORKING`], a `Retry-After` above the maximum means that a supplier cools down and no fetch is running.
+/// Bounds of the pause before a server that is still fetching is called again. Without a failure detail, a
+/// `Retry-After` above the maximum means that a supplier cools down and no fetch is running.
 const RETRY_MIN: Duration = Duration::from_secs(1);
 const RETRY_MAX: Duration = Duration::from_secs(30);
 /// The failure detail of a server whose fetch is still running.
@@ -104,11 +104,16 @@ fn is_source(name: &str) -> bool {
 fn missing(body: &TranscriptResult, meta: &ResponseMeta, now: Timestamp) -> SupplyDecision {
     let message = body.failure_message.as_deref().and_then(single_line);
     let message = message.unwrap_or_else(|| "It named no reason.".to_owned());
-    let Some(reason) = body.failure_reason.as_deref().and_then(FailureReason::from_wire) else {
-        return SupplyDecision::Failed(unreadable("it has no transcript and names no known reason"));
-    };
     let with_server_name = |what: &str| format!("The other Verbatim server {what}: {message}");
     let failure = |reason, message| SupplyError::new(reason, message);
+    let Some(reason) = body.failure_reason.as_deref() else {
+        return SupplyDecision::Failed(unreadable("it has no transcript and names no reason"));
+    };
+    let Some(reason) = FailureReason::from_wire(reason) else {
+        // A newer server may have the reason for some videos only.
+        let message = with_server_name("has no transcript for a reason that this version does not know");
+        return SupplyDecision::Failed(failure(SupplyReason::PlatformFault, message).ambiguous());
+    };
     SupplyDecision::Failed(match reason {
         // A property of the video holds for every server; the server's message says which.
         FailureReason::NoCaptions => no_captions(body, meta, message, now),
@@ -138,9 +143,13 @@ fn missing(body: &TranscriptResult, meta: &ResponseMeta, now: Timestamp) -> Supp
             let failure =
                 failure(SupplyReason::PlatformFault, with_server_name("could not fetch the transcript now"))
                     .ambiguous();
-            let is_working = meta.failure_detail.as_deref() == Some(STILL_WORKING);
+            // Another detail, such as `busy`: no work runs that a second call could join.
+            let is_working = match meta.failure_detail.as_deref() {
+                Some(detail) => detail == STILL_WORKING,
+                None => meta.retry_after.is_some_and(|wait| wait <= RETRY_MAX),
+            };
             match meta.retry_after {
-                Some(wait) if is_working || wait <= RETRY_MAX => {
+                Some(wait) if is_working => {
                     return SupplyDecision::Later(
                         wait.clamp(RETRY_MIN, RETRY_MAX),
                         failure.with_retry_after(wait),
@@ -201,6 +210,7 @@ pub(super) fn supply_error(error: &CallError) -> SupplyError {
             (SupplyReason::Unreachable, format!("{server} could not be reached: {how}."))
         }
         CallError::CutOff => (SupplyReason::Unreadable, format!("{server} ended its response early.")),
+        CallError::TooLarge => return unreadable(TOO_LARGE),
         CallError::Unreadable(what) => return unreadable(what),
         CallError::Invalid(what) => {
             (SupplyReason::Misconfigured, format!("{server} was not called: {what}."))

@@ -1,7 +1,8 @@
 //! Both APIs of a server as a [`Service`] (specification 4.1 to 4.11).
 //!
 //! Reads are retried after transient errors. A charged call has an idempotency key, so that retries are charged once.
-//! A call that creates a key, sends a mail or rotates a key is sent once.
+//! A call that creates a key, sends a mail or rotates a key is sent once. If the outcome of a charged call stays
+//! unknown, its error has the idempotency key.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -29,9 +30,10 @@ use transcript_core::{
 
 use super::{
     IdempotencyKey, ServiceClient,
-    api::{RetrySafety, ServiceCall, ServiceConnection, ServiceResponse, TRANSCRIPT_MAX},
+    api::{ServiceCall, ServiceConnection, ServiceResponse, TRANSCRIPT_MAX},
     call_error::CallError,
     lookup::{lookup, lookup_reply, text_reply, with_proof},
+    retries::RetrySafety,
 };
 
 /// The path of jobs.
@@ -40,18 +42,28 @@ const JOBS: &[&str] = &["api", "v1", "jobs"];
 const JOB_ID_MAX: usize = 64;
 
 impl ServiceClient {
-    /// Sends a call with the caller's key.
-    async fn send(&self, caller: &Caller, call: ServiceCall) -> Result<ServiceResponse, ServiceError> {
-        let api: Cow<'_, ServiceConnection> = match &caller.key {
+    /// The connection with the caller's key.
+    fn connection(&self, caller: &Caller) -> Result<Cow<'_, ServiceConnection>> {
+        Ok(match &caller.key {
             Some(key) => Cow::Owned(self.api.with_key(key)?),
             None => Cow::Borrowed(&self.api),
-        };
-        Ok(api.execute(&call).await?)
+        })
+    }
+
+    /// Sends a call with the caller's key, and reads its response.
+    async fn send<T>(
+        &self,
+        caller: &Caller,
+        call: ServiceCall,
+        read: impl FnOnce(ServiceResponse) -> Result<T, CallError> + Send,
+    ) -> Result<T, ServiceError> {
+        let result = self.connection(caller)?.execute(&call).await.and_then(read);
+        result.map_err(|error| call.repeat.service_error(error))
     }
 
     /// Sends a call and parses its JSON response.
     async fn json<T: DeserializeOwned>(&self, caller: &Caller, call: ServiceCall) -> ServiceResult<T> {
-        Ok(self.send(caller, call).await?.read()?)
+        self.send(caller, call, ServiceResponse::read).await
     }
 }
 
@@ -73,7 +85,7 @@ impl Service for ServiceClient {
         format: TextFormat,
     ) -> ServiceResult<TextResponse> {
         let call = with_proof(lookup(&request, caller.src, Some(format)), caller)?;
-        Ok(text_reply(self.send(caller, call).await?)?)
+        self.send(caller, call, |response| text_reply(response, format)).await
     }
 
     async fn transcript(
@@ -88,10 +100,7 @@ impl Service for ServiceClient {
         let query = parameters.chain(view.parameters("max_chars")).collect();
         let call = ServiceCall::new(Method::GET, &["api", "v1", "transcript"]);
         let call = with_idempotency_key(ServiceCall { query, max: TRANSCRIPT_MAX, ..call }, caller)?;
-        let ServiceReply { body, meta } = self.json::<VideoTranscript>(caller, call).await?;
-        let details = Arc::new(body.details());
-        let transcript = body.into_transcript(SERVICE_SUPPLIER).map_err(CallError::Unreadable)?;
-        Ok(ServiceReply { body: StoredTranscript { details, ..unarchived(transcript) }, meta })
+        self.send(caller, call, read_transcript).await
     }
 
     async fn chat(&self, caller: &Caller, request: ServiceQuestion) -> ServiceResult<ChatAnswer> {
@@ -167,9 +176,22 @@ impl Service for ServiceClient {
         self.json(caller, ServiceCall { query: page_query(page), ..call }).await
     }
 
-    async fn job_results(&self, caller: &Caller, id: &JobId, page: PageRequest) -> ServiceResult<JobResults> {
-        let call = job_call(Method::GET, id, Some("results"))?;
-        self.json(caller, ServiceCall { query: page_query(page), max: TRANSCRIPT_MAX, ..call }).await
+    async fn job_results(
+        &self,
+        caller: &Caller,
+        id: &JobId,
+        mut page: PageRequest,
+    ) -> ServiceResult<JobResults> {
+        let api = self.connection(caller)?;
+        let mut call = ServiceCall { max: TRANSCRIPT_MAX, ..job_call(Method::GET, id, Some("results"))? };
+        loop {
+            call.query = page_query(page.clone());
+            match api.execute(&call).await {
+                // The server bounds the number of items and not their size. A cursor is good for any number.
+                Err(CallError::TooLarge) if page.limit > 1 => page.limit /= 2,
+                result => return Ok(result.and_then(ServiceResponse::read)?),
+            }
+        }
     }
 
     async fn cancel_job(&self, caller: &Caller, id: &JobId) -> ServiceResult<JobInfo> {
@@ -189,6 +211,13 @@ impl Service for ServiceClient {
         // A second rotation would end the secret that is still in use.
         self.json(caller, ServiceCall { repeat: RetrySafety::Never, ..call }).await
     }
+}
+
+fn read_transcript(response: ServiceResponse) -> Result<ServiceReply<StoredTranscript>, CallError> {
+    let ServiceReply { body, meta } = response.read::<VideoTranscript>()?;
+    let details = Arc::new(body.details());
+    let transcript = body.into_transcript(SERVICE_SUPPLIER).map_err(CallError::Unreadable)?;
+    Ok(ServiceReply { body: StoredTranscript { details, ..unarchived(transcript) }, meta })
 }
 
 /// A call about a job. A segment of a path may be no text that a URL resolves, such as `..`.

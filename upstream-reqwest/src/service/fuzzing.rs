@@ -3,11 +3,12 @@
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use transcript_core::{
-    archive::KNOWN_TRACKS_MAX, supplier::SupplyRequest, time::Timestamp, wire::lookup::TranscriptResult,
+    archive::KNOWN_TRACKS_MAX, captions::TextFormat, supplier::SupplyRequest, time::Timestamp,
+    wire::lookup::TranscriptResult,
 };
 
 use super::{
-    api::ServiceResponse,
+    api::{ServiceResponse, media_type},
     call_error::rejection,
     classify::{SupplyDecision, classify_response},
     lookup::{lookup_reply, text_reply},
@@ -31,11 +32,14 @@ pub fn response(
         .collect();
     let response = || ServiceResponse {
         status,
+        media_type: media_type(&headers),
         meta: response_meta::from_headers(&headers),
         body: Bytes::copy_from_slice(body),
     };
     assert!(!rejection(status, response().meta, body).message.is_empty());
-    drop(text_reply(response()));
+    for format in TextFormat::ALL {
+        drop(text_reply(response(), format));
+    }
     if let Ok(reply) = response().read::<TranscriptResult>() {
         drop(lookup_reply(reply));
     }

@@ -21,6 +21,8 @@ use super::{
     call_error::{CallError, single_line},
 };
 
+/// Status of a text response with a transcript.
+const OK: u16 = 200;
 /// Statuses of a text response without a transcript.
 ///
 /// 404: none is available. 402: the key's allowance is used up.
@@ -73,7 +75,12 @@ pub(super) fn lookup_reply(
     if !result.available {
         return Ok(ServiceReply { body: LookupReply { result, transcript: None }, meta });
     }
-    let platform = Platform::from_wire(&result.platform).unwrap_or(Platform::YouTube);
+    // The interface without the field has YouTube videos only.
+    let platform = match result.platform.as_str() {
+        "" => Some(Platform::YouTube),
+        name => Platform::from_wire(name),
+    };
+    let platform = platform.ok_or(CallError::Unreadable("its platform is unknown to this version"))?;
     let video = VideoId::new(platform, &result.video_id);
     let segments = segments::from_wire(segments);
     let (details, metadata) = (result.details(), result.metadata.clone().unwrap_or_default());
@@ -118,12 +125,18 @@ pub(super) fn track(
 }
 
 /// The reply of a lookup response in a text format.
-pub(super) fn text_reply(response: ServiceResponse) -> Result<ServiceReply<TextResponse>, CallError> {
+pub(super) fn text_reply(
+    response: ServiceResponse,
+    format: TextFormat,
+) -> Result<ServiceReply<TextResponse>, CallError> {
+    let is_text = response.media_type.as_deref() == format.media_type().split(';').next();
     let text =
         std::str::from_utf8(&response.body).map_err(|_| CallError::Unreadable("it is not UTF-8 text"))?;
     let body = match response.status.as_u16() {
         status @ (NONE | NO_CREDITS) => parse_missing(text, status == NO_CREDITS)?,
-        _ => TextResponse::Text(text.to_owned()),
+        OK if is_text => TextResponse::Text(text.to_owned()),
+        // Such as the login page of a network.
+        _ => return Err(CallError::Unreadable("it is not text in this format")),
     };
     Ok(ServiceReply { body, meta: response.meta })
 }
@@ -201,8 +214,13 @@ mod tests {
         assert_eq!(metadata.chapters, [Chapter { title: "One".to_owned(), start_ms: 500 }]);
         let human = ResponseMeta { is_generated: Some(false), ..ResponseMeta::default() };
         assert_eq!(reply(body(serde_json::json!({})), human).transcript.track.kind, TrackKind::Human);
-        let older = body(serde_json::json!({ "metadata": null, "languages": [], "chapters": [] }));
-        assert_eq!(*reply(older, ResponseMeta::default()).details, VideoDetails::default());
+        let older =
+            body(serde_json::json!({ "metadata": null, "languages": [], "chapters": [], "platform": "" }));
+        let older = reply(older, ResponseMeta::default());
+        assert_eq!(*older.details, VideoDetails::default());
+        assert_eq!(older.transcript.video.platform(), Platform::YouTube);
+        let newer = body(serde_json::json!({ "platform": "clips" }));
+        assert!(lookup_reply(ServiceReply { body: newer, meta: ResponseMeta::default() }).is_err());
     }
 
     #[test]

@@ -21,6 +21,7 @@ mod options;
 mod peer_requests;
 mod rate;
 mod response_meta;
+mod retries;
 mod supplier;
 
 use transcript_core::Result;

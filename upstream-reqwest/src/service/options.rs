@@ -27,10 +27,16 @@ pub struct ServiceOptions {
     ///
     /// As [`crate::HttpOptions::proxy_variables`]. The client does not read the environment.
     pub proxy_variables: Option<ProxyVariables>,
-    /// Timeout of one attempt, including its response (`service.timeout`). A server needs up to 25 s for a
-    /// video that is not archived, unless its operator changed the default.
+    /// Timeout of one attempt, including its response (`service.timeout`).
+    ///
+    /// A server needs up to 25 s for a video that is not archived, and up to 60 s more for an answer of chat, unless
+    /// its operator changed the defaults.
     pub timeout: Duration,
     /// Number of retries after a transient error, where a retry is safe.
+    ///
+    /// If a retry of a charged call reports that the lost request still runs, the client repeats it for up to 2 minutes
+    /// more, which do not count. It does not wait without retries, or if the call is dropped: a repetition is then free
+    /// only with the same idempotency key.
     pub retries: u32,
     /// The longest `Retry-After` that the client waits for before a retry.
     ///

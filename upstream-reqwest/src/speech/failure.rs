@@ -181,7 +181,7 @@ impl SpeechFailure {
             }
             Self::PartTooLarge => {
                 "The upload is too large for the speech-to-text service. The operator can lower speech.max_bytes or \
-                 speech.part."
+                 speech.chunk_duration."
             }
             Self::Rejected(status) => {
                 return format!("The speech-to-text service rejected the audio (HTTP {status}).");

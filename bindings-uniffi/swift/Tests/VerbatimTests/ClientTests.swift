@@ -42,6 +42,10 @@ final class ClientTests: XCTestCase {
         let transcripts = try await archiveWithTranscript()
         let found = try await transcripts.service(key: nil).transcript(for: link)
         XCTAssertEqual(found.transcript?.fromCache, true)
+        let client = transcripts.service(key: nil)
+        let missing = try await client.lookUpText(link: "https://youtu.be/aaaaaaaaaaa", format: .text)
+        XCTAssertNil(missing.text)
+        XCTAssertEqual(missing.reason, "needs_verification")
     }
 
     func testCaptionFetcherUsesURLSession() async throws {

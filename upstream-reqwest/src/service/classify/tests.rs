@@ -181,19 +181,23 @@ fn failure_reason_each_maps_to_supply_reason() {
         ("rate_limited", ResponseMeta::default(), Why::Throttled(None), false),
         ("fetch_error", ResponseMeta::default(), Why::PlatformFault, false),
         ("config_error", ResponseMeta::default(), Why::Misconfigured, false),
-        ("something_new", ResponseMeta::default(), Why::Unreadable, false),
+        ("something_new", ResponseMeta::default(), Why::PlatformFault, false),
     ] {
         let changes = json!({"available": false, "failureReason": reason, "failureMessage": "It\nis so.",
             "transcript": []});
         let error = failure(changes, meta, TrackSelector::Default);
         assert_eq!(*error.reason(), expect, "{reason}");
         // Failures that may concern one video only must not open the breaker.
-        let is_server_failure = !["no_captions", "rate_limited", "fetch_error"].contains(&reason);
+        let is_server_failure =
+            !["no_captions", "rate_limited", "fetch_error", "something_new"].contains(&reason);
         assert_eq!(error.counts_against_supplier(), is_server_failure, "{reason}");
         assert_eq!(error.message().ends_with(ADDRESS), has_page, "{reason}: {error}");
         assert!(!error.message().contains('\n'), "{reason}");
     }
     assert!(FailureReason::ALL.len() == 9, "a failure reason has no case above");
+    let silent = json!({"available": false, "failureMessage": "It is so.", "transcript": []});
+    let error = failure(silent, ResponseMeta::default(), TrackSelector::Default);
+    assert!(*error.reason() == Why::Unreadable && error.counts_against_supplier(), "{error}");
     let odd =
         json!({"available": false, "failureReason": "key_allowance", "watchUrl": "javascript:alert(1)"});
     assert!(!failure(odd, ResponseMeta::default(), TrackSelector::Default).message().contains("javascript"));
@@ -211,6 +215,12 @@ fn fetch_error_with_short_retry_after_is_polled() {
     }
     let cooling = failure(changes(), named(31), TrackSelector::Default);
     assert_eq!(cooling.retry_after(), Some(Duration::from_secs(31)));
+    for detail in ["busy", "storage", "something_new"] {
+        let meta = ResponseMeta { failure_detail: Some(detail.to_owned()), ..named(10) };
+        let busy = failure(changes(), meta, TrackSelector::Default);
+        assert_eq!(busy.retry_after(), Some(Duration::from_secs(10)), "{detail}");
+        assert!(!busy.counts_against_supplier(), "{detail}");
+    }
 }
 
 #[test]

@@ -52,6 +52,7 @@ class ServiceTest {
             assertContains(assertNotNull(client.lookUpText(link, TranscriptFormat.SRT).text), "Fresh words.")
             val none = client.lookUpText("https://youtu.be/bbbbbbbbbbb", TranscriptFormat.TEXT)
             assertTrue(none.text == null && none.isAllowanceSpent && none.message != null && none.watchUrl != null)
+            assertEquals("key_allowance", none.reason)
             assertFailure(FailureKind.INVALID_INPUT) { client.createKey(CreateKeyRequest(label = "x".repeat(10_000))) }
         }
     }
