@@ -2,6 +2,7 @@
 #
 #   server.trusted_proxies = ["127.0.0.1"]
 #   cdn.max_age = "1h"
+#   cdn.stale_while_revalidate = "60s"   # as req.grace below
 #   cdn.purge_url = "http://127.0.0.1:6081/purge"
 #   cdn.purge_secret = "the secret below"
 #
@@ -49,7 +50,8 @@ sub vcl_recv {
     }
     # Cookies are passed on: they count a visitor's transcripts, and are the session of an account. No response that is
     # stored depends on them, so they are not hashed.
-    # While the server answers, a stale response is sent for as long as cdn.stale_while_revalidate.
+    # While the server answers, a stale response is sent for 60 s: set cdn.stale_while_revalidate to the same. Varnish
+    # cannot read it here for each request.
     if (std.healthy(req.backend_hint)) {
         set req.grace = 60s;
     }
@@ -66,10 +68,15 @@ sub vcl_backend_response {
     if (beresp.status >= 500 && bereq.is_bgfetch) {
         return (abandon);
     }
-    # Only what names its lifetime is stored.
+    # Only what names its lifetime is stored. For two minutes after another response, requests for its address do not
+    # wait for each other; a response that names its lifetime is then stored nevertheless.
     if (beresp.http.Cache-Control !~ "(s-maxage|max-age)=[1-9]") {
         set beresp.uncacheable = true;
         set beresp.ttl = 0s;
+        # An error hides no stale response.
+        if (beresp.status < 500) {
+            set beresp.ttl = 120s;
+        }
     }
 }
 

@@ -101,6 +101,17 @@ if grep -E '^ *(- )?uses:' .github/workflows/release.yml | grep -vE '@[0-9a-f]{4
   exit 1
 fi
 
+# Neither a release nor a change passes without a check for known vulnerabilities.
+for workflow in release:tests/supply-chain/run.sh test:./test; do
+  grep -qF -- "- run: REQUIRE_ADVISORIES=1 ${workflow#*:}" ".github/workflows/${workflow%%:*}.yml" ||
+    { echo "${workflow%%:*}.yml passes without the database of vulnerabilities" >&2; exit 1; }
+done
+if REQUIRE_ADVISORIES=1 ADVISORY_DB="$folder/none" tests/supply-chain/run.sh 2>"$folder/errors"; then
+  echo "the check of dependencies passes without the database of vulnerabilities" >&2
+  exit 1
+fi
+grep -q "vulnerabilities are not checked" "$folder/errors" || { cat "$folder/errors" >&2; exit 1; }
+
 # The names in SHA256SUMS are those that GitHub gives the files.
 mkdir -p "$folder/files/packages"
 touch "$folder/files/packages/verbatim_1.0.0~rc.1-1_amd64.deb" "$folder/files/verbatim-1.0.0rc1.whl"

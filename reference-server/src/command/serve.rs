@@ -285,19 +285,18 @@ fn connection_limits(settings: &Settings) -> ConnectionLimits {
         tracing::info!(file_limit = files, connections, "connection limit");
     }
 
-    // An answer of a chat model may take longer than a fetch.
-    let options = &settings.options;
-    let longest = options.chat.as_ref().map_or(options.wait, |chat| options.wait.max(chat.timeout));
     ConnectionLimits {
         connections: connections as usize,
         connections_per_network: server.connections_per_network,
         stall_timeouts: StallTimeouts { bytes_per_second: server.min_read_rate, ..StallTimeouts::default() },
-        grace: longest + GRACE_BEYOND_WAIT,
+        grace: settings.longest_request() + GRACE_BEYOND_WAIT,
         ..ConnectionLimits::default()
     }
 }
 
 /// Stops the background tasks after the last request, and waits for the operations of the admin listener.
+///
+/// With the time for requests this takes at most what the settings' warning about the stop assumes.
 async fn shut_down(verbatim: &Verbatim, jobs: BackgroundJobs, admin: Option<JoinHandle<()>>) {
     let BackgroundJobs { mail, others } = jobs;
     for job in others {

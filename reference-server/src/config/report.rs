@@ -1,6 +1,6 @@
 //! Output of `verbatim check-config`.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, time::Duration};
 
 use transcript_core::{directory::Plan, video::Platform};
 
@@ -8,7 +8,20 @@ use verbatim::{PaymentOptions, find_program};
 
 use super::{SettingOrigin, Settings, SmtpSecurity, mail::OUTBOX_FOLDER, value::is_exposed};
 
+/// Time of a stop beyond `server.stop_delay` and the longest request.
+///
+/// 5 s each for connections, claims of jobs, webhooks and traces, 10 s for mail, and 60 s for fetches.
+const STOP_BEYOND_REQUESTS: Duration = Duration::from_secs(90);
+/// Time after which the unit, the chart and the compose file of `deploy` kill a server that stops.
+const KILLED_AFTER: Duration = Duration::from_secs(180);
+
 impl Settings {
+    /// The longest time that a request may take: an answer of a chat model may take longer than a fetch.
+    pub(crate) fn longest_request(&self) -> Duration {
+        let (wait, chat) = (self.options.wait, self.options.chat.as_ref());
+        chat.map_or(wait, |chat| wait.max(chat.timeout))
+    }
+
     /// Returns all effective settings with their origins, as TOML; secrets are not shown.
     pub fn report(&self) -> String {
         let width = self.effective.iter().map(|setting| setting.name.len()).max().unwrap_or(0);
@@ -122,7 +135,22 @@ impl Settings {
         warnings.extend(self.chat_warning(set("chat")));
         warnings.extend(self.metrics_warning());
         warnings.extend(self.admin_warning());
+        warnings.extend(self.stop_warning());
         warnings
+    }
+
+    /// Returns the warning about a stop that may outlast the examples of service managers.
+    fn stop_warning(&self) -> Option<String> {
+        let longest = self.server.stop_delay + self.longest_request() + STOP_BEYOND_REQUESTS;
+        (longest > KILLED_AFTER).then(|| {
+            format!(
+                "a stop may take {} seconds (server.stop_delay, the longer of limits.wait and chat.timeout, and {} s): \
+                 let the service manager wait as long; the examples kill the server after {} s",
+                longest.as_secs(),
+                STOP_BEYOND_REQUESTS.as_secs(),
+                KILLED_AFTER.as_secs()
+            )
+        })
     }
 
     /// Returns the warning about an admin listener that other machines may reach.

@@ -396,6 +396,25 @@ fn warnings_name_risky_settings() {
 }
 
 #[test]
+fn warnings_name_stop_that_outlasts_service_managers() {
+    let warnings = |toml: &str| load(toml, &[], &[]).unwrap().warnings().join("\n");
+    let chat = "[chat]\nbase_url = \"https://c.example/v1\"\nmodel = \"m\"\n";
+    for (settings, seconds) in [
+        (String::new(), None),
+        (format!("server.stop_delay = \"30s\"\n{chat}"), None),
+        (format!("server.stop_delay = \"31s\"\n{chat}"), Some(181)),
+        (format!("{chat}timeout = \"3m\""), Some(270)),
+        ("limits.wait = \"2m\"".to_owned(), Some(210)),
+        ("chat.timeout = \"3m\"".to_owned(), None),
+    ] {
+        let listed = warnings(&settings);
+        let expected = seconds.map(|seconds: u32| format!("a stop may take {seconds} seconds"));
+        assert_eq!(listed.contains("a stop may take"), expected.is_some(), "{settings}: {listed}");
+        assert!(listed.contains(expected.as_deref().unwrap_or_default()), "{settings}: {listed}");
+    }
+}
+
+#[test]
 fn payment_backend_follows_settings() {
     let check = |toml: &str, backend: &str, route: &str, warnings: &[&str]| {
         let settings = load(toml, &[], &[]).unwrap();

@@ -118,6 +118,35 @@ fn docs_error_guide_has_every_failure_reason() {
     }
 }
 
+/// The guides agree with `CostNote::ChargedWhenReady` and with refused questions.
+#[test]
+fn docs_guides_state_charge_of_failures() {
+    let source = |name: &str| guides::all().find(|one| one.name == name).unwrap().source;
+    let row = |status: &str| {
+        let start = format!("| `{status}` |");
+        source("errors").lines().find(|line| line.starts_with(&start)).unwrap().split('|').nth(3).unwrap()
+    };
+    assert!(
+        row("500").contains("charged when it is done")
+            && row("500").contains("next request for its transcript")
+    );
+    assert!(row("400").contains("fetched for a refused question"));
+    assert_eq!([row("503").trim(), row("404").trim()], ["no"; 2]);
+    assert!(source("long-videos").contains("charged when it is archived"));
+}
+
+#[test]
+fn docs_assistant_guide_lists_every_tool() {
+    let guide = guides::all().find(|one| one.name == "assistants").unwrap().source;
+    let listed = guide.split_once("The tools are").unwrap().1.split_once("\n\n").unwrap().0;
+    let mut listed: Vec<&str> = listed.split('`').skip(1).step_by(2).collect();
+    let mut tools = crate::mcp::tool_names();
+    listed.sort_unstable();
+    tools.sort_unstable();
+    assert_eq!(listed, tools);
+    assert!(guide.contains("`verbatim mcp` offers these tools, except those for jobs"));
+}
+
 #[test]
 fn docs_guides_name_samples_and_examples_that_exist() {
     let document = document();

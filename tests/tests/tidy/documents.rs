@@ -1,8 +1,11 @@
-//! Documents: every local link and anchor resolves, and every page is listed where readers look for it.
+//! Documents: every local link, anchor, test and setting that they name exists, and every page is listed.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    path::Path,
+};
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
 use super::{SourceFile, Violation, apply, check_planted, none, root, tree};
@@ -142,6 +145,96 @@ fn unlisted_modules(sources: &[SourceFile]) -> Vec<Violation> {
         .filter(|(_, folder)| !listed.contains(folder))
         .map(|(source, folder)| source.violation(1, format!("{} does not link to {folder}", list.path)))
         .collect()
+}
+
+/// The alternatives of a path with `{a,b}`.
+fn alternatives(path: &str) -> Vec<String> {
+    let parts = path.split_once('{').and_then(|(before, rest)| Some((before, rest.split_once('}')?)));
+    match parts {
+        Some((before, (names, after))) => {
+            names.split(',').map(|name| format!("{before}{name}{after}")).collect()
+        }
+        None => vec![path.to_owned()],
+    }
+}
+
+/// Every path in the column `test`, the last of its table, that does not exist.
+///
+/// `…` is a folder of the path before.
+fn missing_tests(source: &SourceFile, exists: impl Fn(&str) -> bool) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    for (number, row) in source.lines().skip_while(|(_, line)| !line.ends_with("| test |")) {
+        let Some((_, column)) = row.strip_suffix(" |").and_then(|row| row.rsplit_once(" | ")) else {
+            continue;
+        };
+        let mut last = String::new();
+        for path in column.split('`').skip(1).step_by(2).flat_map(alternatives) {
+            let found = match path.strip_prefix("…/") {
+                None => Some(path.clone()).filter(|path| exists(path)),
+                Some(rest) => Path::new(&last)
+                    .ancestors()
+                    .skip(1)
+                    .map(|folder| folder.join(rest).display().to_string())
+                    .find(|path| exists(path)),
+            };
+            match found {
+                Some(found) => last = found,
+                None => {
+                    violations.push(source.violation(number, format!("{path} does not exist: correct it")))
+                }
+            }
+        }
+    }
+    violations
+}
+
+/// Every old name of a renamed setting, in the form of Markdown and of doc comments.
+fn renamed_settings(source: &SourceFile, old: &[&str]) -> Vec<Violation> {
+    let found = |line: &str| old.iter().find(|name| line.contains(&format!("`{name}`"))).copied();
+    let advice = |name| format!("{name} was renamed: use the new name");
+    source.lines().filter_map(|(number, line)| Some(source.violation(number, advice(found(line)?)))).collect()
+}
+
+#[test]
+fn documents_tests_of_threat_model_exist() -> Result<()> {
+    let root = root()?;
+    apply(
+        |source| source.path == "SECURITY.md",
+        |source| missing_tests(source, |path| root.join(path).exists()),
+    )
+}
+
+#[test]
+fn documents_name_no_renamed_setting() -> Result<()> {
+    let reader = std::fs::read_to_string(root()?.join("reference-server/src/config/reader.rs"))?;
+    let list = reader.split_once("const RENAMED").and_then(|(_, rest)| rest.split_once("];"));
+    let (list, _) = list.context("reader.rs has no list of renamed settings")?;
+    let old: Vec<&str> =
+        list.lines().filter_map(|line| line.trim().strip_prefix("(\"")?.split('"').next()).collect();
+    anyhow::ensure!(old.contains(&"suppliers.rest_after"), "{old:?}");
+    let is_past = |source: &SourceFile| source.path == "CHANGELOG.md" || source.is_within("docs/decisions");
+    apply(
+        |source| {
+            source.has_extension(&["md", "rs"]) && !is_past(source) && !source.is_within("tests/tests/tidy")
+        },
+        |source| renamed_settings(source, &old),
+    )
+}
+
+#[test]
+fn documents_missing_test_is_reported() {
+    let text = "| a | `none.rs` |\n\n| a | test |\n|---|---|\n| b | `x/y/a.rs`, `…/b.rs`, `…/z/c.rs` |\n\
+                | c | `x/y/{a,b}.rs` (all) |\n| d | `x/y/{a,c}.rs` |\n| e | `x/y/a.rs`, `…/c.rs` |\n";
+    let exists = |path: &str| ["x/y/a.rs", "x/y/b.rs", "x/z/c.rs"].contains(&path);
+    check_planted(|source| missing_tests(source, exists), "SECURITY.md", text, &[7, 8]);
+}
+
+#[test]
+fn documents_renamed_setting_is_reported() {
+    let text =
+        "// `suppliers.rest_after` and\n// `suppliers.rest_after_all`, suppliers.rest\n// `suppliers.rest`\n";
+    let old = ["suppliers.rest_after", "suppliers.rest"];
+    check_planted(|source| renamed_settings(source, &old), "a.rs", text, &[1, 3]);
 }
 
 #[test]

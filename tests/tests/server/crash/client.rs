@@ -36,6 +36,8 @@ const RESPONSE_TIMEOUT: Duration = Duration::from_secs(60);
 const HOLD_DURATION: Duration = Duration::from_secs(45);
 /// Maximum of replayed requests per client at the end.
 const REPEATS_MAX: usize = 60;
+/// Part of the message for a fetch that outlasts the wait.
+const IN_PROGRESS: &str = "still being transcribed";
 
 /// The videos of a test.
 #[derive(Debug)]
@@ -85,24 +87,18 @@ fn http() -> &'static HttpClient {
 /// Sends one request to one server.
 pub(super) async fn send(
     addresses: &ServerAddresses,
-    server_index: usize,
+    server: &str,
     key: &str,
     path: &str,
     idempotency_key: Option<&str>,
 ) -> Result<ServerReply, ConnectionCut> {
-    let address = loop {
-        match addresses.address(server_index) {
-            Some(address) => break address,
-            None => tokio::time::sleep(Duration::from_millis(2)).await,
-        }
-    };
     let bearer = format!("Bearer {key}");
     let mut headers = vec![("authorization", bearer.as_str())];
     headers.extend(idempotency_key.map(|key| ("idempotency-key", key)));
-    let reply = send_with(http(), &address, Method::GET, path, &headers, "");
+    let reply = send_with(http(), server, Method::GET, path, &headers, "");
     let Ok(result) = tokio::time::timeout(RESPONSE_TIMEOUT, reply).await else {
         assert!(
-            !addresses.has(&address),
+            !addresses.has(server),
             "a running server did not respond to {path} within {RESPONSE_TIMEOUT:?}"
         );
         return Err(ConnectionCut::Midway);
@@ -143,6 +139,8 @@ enum AttemptedCall {
 pub(super) struct CrashClient {
     account: CrashAccount,
     addresses: ServerAddresses,
+    /// The address of the latest request.
+    server: String,
     pool: Arc<VideoPool>,
     rng: SeededRng,
     history: CallHistory,
@@ -158,8 +156,13 @@ impl CrashClient {
         pool: Arc<VideoPool>,
         rng: SeededRng,
     ) -> Self {
-        let history = CallHistory { client: account.index, ..CallHistory::default() };
-        Self { account, addresses, pool, rng, history, open: BTreeMap::new(), request_count: 0 }
+        let history = CallHistory {
+            client: account.index,
+            addresses: Arc::clone(&addresses),
+            ..CallHistory::default()
+        };
+        let (server, open) = (String::new(), BTreeMap::new());
+        Self { account, addresses, server, pool, rng, history, open, request_count: 0 }
     }
 
     /// Sends requests until it is stopped, then completes its open requests.
@@ -204,7 +207,8 @@ impl CrashClient {
         idempotency_key: Option<&str>,
     ) -> Result<ServerReply, ConnectionCut> {
         self.request_count += 1;
-        let reply = send(&self.addresses, self.rng.below(8) as usize, &key, path, idempotency_key).await;
+        self.server = self.addresses.wait_for_address(self.rng.below(8) as usize).await;
+        let reply = send(&self.addresses, &self.server, &key, path, idempotency_key).await;
         if reply.as_ref().err() == Some(&ConnectionCut::Midway) {
             self.history.interrupted += 1;
         }
@@ -231,9 +235,18 @@ impl CrashClient {
                 self.history.unanswered += u64::from(reply.status != 402);
                 // The fetch goes on, and is charged if it archives the transcript.
                 self.history.credit(video).possible += u64::from(reply.status.is_server_error());
+                self.record_outlasted(video, &reply);
             }
         }
         Ok(())
+    }
+
+    /// Records the server of a fetch that outlasts the wait, once per video.
+    fn record_outlasted(&mut self, video: &str, reply: &ServerReply) {
+        if reply.text().contains(IN_PROGRESS) {
+            let tally = self.history.credit(video);
+            tally.outlasted.entry(self.server.clone()).or_insert(tally.certain);
+        }
     }
 
     /// Records a delivered, charged response.
@@ -322,6 +335,7 @@ impl CrashClient {
             }
             status @ (409 | 500 | 503) => {
                 self.history.unanswered += 1;
+                self.record_outlasted(&video, &reply);
                 if let Some(open) = self.open.get_mut(key) {
                     open.is_doubtful |= status != 409;
                 }
@@ -423,7 +437,7 @@ impl CrashClient {
     }
 }
 
-/// Whether the message says that the fetch still runs: it may be charged once.
+/// Whether the message of a lookup says that the fetch still runs: it may be charged once.
 fn is_still_running(message: &str) -> bool {
-    ["still being transcribed", "took too long"].iter().any(|text| message.contains(text))
+    [IN_PROGRESS, "took too long"].iter().any(|text| message.contains(text))
 }

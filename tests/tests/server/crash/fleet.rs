@@ -1,6 +1,9 @@
 //! The servers of a test, which are killed and restarted one after the other.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use anyhow::{Context as _, Result, ensure};
 
@@ -12,8 +15,17 @@ use crate::server::harness::{ServerFixture, borrow_settings};
 pub(super) struct FleetLog(Mutex<Vec<Option<String>>>);
 
 impl FleetLog {
-    /// The address of a server, or of the next one that has an address.
-    pub(super) fn address(&self, index: usize) -> Option<String> {
+    /// The address of a server, or of the next one that has an address, once there is one.
+    pub(super) async fn wait_for_address(&self, index: usize) -> String {
+        loop {
+            match self.address(index) {
+                Some(address) => return address,
+                None => tokio::time::sleep(Duration::from_millis(2)).await,
+            }
+        }
+    }
+
+    fn address(&self, index: usize) -> Option<String> {
         let addresses = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         (0..addresses.len()).find_map(|step| addresses[(index + step) % addresses.len()].clone())
     }

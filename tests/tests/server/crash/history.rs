@@ -2,13 +2,27 @@
 
 use std::collections::BTreeMap;
 
+use super::{ServerAddresses, fleet::FleetLog};
+
 /// Bounds of the charges of a wallet for a video.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct CallTally {
     /// Responses that were delivered as charged.
     pub(super) certain: u64,
     /// Requests that may have been charged: their server was killed, or reported an unknown result.
     pub(super) possible: u64,
+    /// Servers with a fetch that outlasted the wait, each with the certain deliveries before: the next delivery is
+    /// prepaid, and free if the server is killed before the fetch ends (decision 0050).
+    pub(super) outlasted: BTreeMap<String, u64>,
+}
+
+impl CallTally {
+    /// Lower and upper bound of the charges.
+    pub(super) fn bounds(&self, addresses: &FleetLog) -> (u64, u64) {
+        let is_free = |(server, before): &(&String, &u64)| self.certain > **before && !addresses.has(server);
+        let free = self.outlasted.iter().filter(is_free).count() as u64;
+        (self.certain.saturating_sub(free), self.certain + self.possible)
+    }
 }
 
 /// A completed request with an idempotency key.
@@ -25,6 +39,8 @@ pub(super) struct RepeatableCall {
 pub(super) struct CallHistory {
     /// Index of the client.
     pub(super) client: usize,
+    /// The addresses of the servers; those of killed ones are missing.
+    pub(super) addresses: ServerAddresses,
     /// Charges of credits, by video.
     pub(super) credits: BTreeMap<String, CallTally>,
     /// Charges of the lookup allowance, by video.
@@ -51,9 +67,10 @@ impl CallHistory {
 
     /// Lower and upper bound of the spent credits.
     pub(super) fn spent_bounds(&self) -> (u64, u64) {
-        let sure: u64 = self.credits.values().map(|tally| tally.certain).sum();
-        let perhaps: u64 = self.credits.values().map(|tally| tally.possible).sum();
-        (sure, sure + perhaps)
+        self.credits
+            .values()
+            .map(|tally| tally.bounds(&self.addresses))
+            .fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
     }
 
     /// The tally of a video that was paid for with credits.

@@ -149,9 +149,8 @@ fn settings(store: &CrashStore, proxy: &ReplayProxy) -> Vec<(String, String)> {
 async fn archive_videos(fleet: &ServerFleet, accounts: &CrashAccounts, videos: &[String]) -> Result<()> {
     let addresses = fleet.log();
     for video in videos {
-        let reply =
-            client::send(&addresses, 0, &accounts.uncounted_key, &format!("/api/transcript?v={video}"), None)
-                .await;
+        let (server, path) = (addresses.wait_for_address(0).await, format!("/api/transcript?v={video}"));
+        let reply = client::send(&addresses, &server, &accounts.uncounted_key, &path, None).await;
         ensure!(matches!(&reply, Ok(reply) if reply.json()["available"] == true), "{reply:?}");
     }
     Ok(())

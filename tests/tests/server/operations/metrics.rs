@@ -65,7 +65,7 @@ fn check_lookups(figures: &ScrapedFigures) {
     check_sum(answers, &[("api", "v1"), ("from", "nothing")], 1.0);
     let unanswered = "verbatim_unanswered_lookups_total";
     check_sum(unanswered, &[("api", "lookup"), ("reason", "needs_verification")], 1.0);
-    check_sum(unanswered, &[("api", "v1"), ("reason", "failed")], 1.0);
+    check_sum(unanswered, &[("api", "v1"), ("reason", "fetch_error")], 1.0);
     check_sum(unanswered, &[], 2.0);
 
     let captions = ("supplier", "youtube-captions");
@@ -207,6 +207,35 @@ async fn metrics_count_queued_fetches_and_callers() -> Result<()> {
             .all(|name| figures.sum(name, &[]).abs() < 1e-9))
     })
     .await
+}
+
+/// A fetch that outlasts the wait is a 500 of the v1 API, but no fault of the server.
+#[tokio::test(flavor = "multi_thread")]
+async fn metrics_count_v1_fetch_in_progress_as_fetch_error() -> Result<()> {
+    let gate = Arc::new(Semaphore::new(0));
+    let proxy = gated_platform(&[VIDEO], &gate)?;
+    let data = TempDir::new()?;
+    let mut settings = platform_settings(&proxy);
+    settings.push(("VERBATIM_LIMITS__WAIT".to_owned(), "200ms".to_owned()));
+    let settings = borrow_settings(&settings);
+    let observed = ObservedServer::start(&data, &settings).await?;
+    let account = create_account(&observed.server, &mut MailClient::new(&data), "ann@example.org").await?;
+    let lookup = observed.server.get_as(&account, &format!("/api/v1/transcript?video_id={VIDEO}")).await?;
+    let question = format!(r#"{{"video_id":"{VIDEO}","message":"What keeps the grass short?"}}"#);
+    let chat = observed.server.post_as(&account, "/api/v1/chat", question).await?;
+    for reply in [lookup, chat] {
+        let detail = reply.header("x-failure-detail");
+        assert_eq!((reply.status.as_u16(), detail), (500, "still_working"), "{}", reply.text());
+    }
+    let figures = observed.scrape().await?;
+    for api in ["v1", "chat"] {
+        check_sum(&figures, "verbatim_transcript_answers_total", &[("api", api), ("from", "nothing")], 1.0);
+        let unanswered = "verbatim_unanswered_lookups_total";
+        check_sum(&figures, unanswered, &[("api", api), ("reason", "fetch_error")], 1.0);
+        check_sum(&figures, unanswered, &[("api", api)], 1.0);
+    }
+    gate.add_permits(1);
+    Ok(())
 }
 
 /// The breaker of a supplier that keeps failing opens, and the metrics show it.

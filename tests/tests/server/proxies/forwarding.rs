@@ -12,18 +12,25 @@ use crate::{
     service::fake::{FakeReply, FakeService},
 };
 
-/// A server receives the address of the proxy's peer, and the cookie, but no address that the client names.
+/// A server receives the method, the address of the proxy's peer, and the cookie, but no address that the client names.
 async fn check_forwarding(start: impl AsyncFnOnce(u16, &str) -> Result<ProxyFixture>) -> Result<()> {
     let server = FakeService::start(|_, _| FakeReply::new(200, "cache-control: no-store\r\n", "")).await?;
     let proxy = start(free_port()?, server.url.trim_start_matches("http://")).await?;
     let headers =
         [("forwarded", "for=192.0.2.9"), ("x-forwarded-for", "192.0.2.9"), ("cookie", "verbatim_visitor=a")];
-    // nginx has a separate location for events.
-    for (method, path) in [(Method::GET, "/watch/video_site/a"), (Method::POST, "/api/v1/chat")] {
-        let reply = proxy.send(method, path, &headers).await?;
+    // nginx has a separate location for events. A HEAD request with a key must fetch nothing.
+    for (method, path) in [
+        (Method::GET, "/watch/video_site/a"),
+        (Method::POST, "/api/v1/chat"),
+        (Method::HEAD, "/api/transcript"),
+    ] {
+        let key = (method == Method::HEAD).then_some(("authorization", "Bearer vbk_x"));
+        let headers: Vec<_> = headers.into_iter().chain(key).collect();
+        let reply = proxy.send(method.clone(), path, &headers).await?;
         ensure!(reply.status == 200, "{path}: {reply:?}");
         let requests = server.requests();
         let request = requests.iter().find(|request| request.head.contains(path)).context("no request")?;
+        assert!(request.head.starts_with(&method.as_str().to_lowercase()), "{}", request.head);
         assert_eq!(request.header("forwarded"), None, "{path}");
         let forwarded = request.header("x-forwarded-for").unwrap_or_default();
         assert_eq!(forwarded.rsplit(", ").next(), Some("127.0.0.1"), "{path}: {forwarded}");

@@ -1,11 +1,16 @@
 //! Varnish and nginx as shared caches: what they store, for whom, and how it leaves them.
 
-use std::{io::Read as _, time::Instant};
+use std::{
+    io::Read as _,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use anyhow::{Context as _, Result};
 use http::Method;
 use storage_sqlx::{SqliteArchive, SqliteOptions};
 use tempfile::TempDir;
+use tokio::task::JoinSet;
 use transcript_core::archive::Archive;
 
 use super::{ProxyFixture, example, free_port};
@@ -180,6 +185,32 @@ async fn nginx_serves_hits_and_shares_no_keyed_response() -> Result<()> {
     let fixture = SharedCacheFixture::start("1h", nginx).await?;
     check_hits(&fixture, NGINX_REQUESTS_MAX).await?;
     check_keys(&fixture).await
+}
+
+/// Concurrent requests for an address whose responses are not stored do not run one after the other.
+#[tokio::test(flavor = "multi_thread")]
+async fn nginx_delays_no_concurrent_request() -> Result<()> {
+    let SharedCacheFixture { proxy, server: _server, data: _data } =
+        SharedCacheFixture::start("0s", nginx).await?;
+    let proxy = Arc::new(proxy);
+    for path in ["/".to_owned(), format!("/api/transcript?v={}", VIDEOS[0])] {
+        let mut fastest = Duration::MAX;
+        for _ in 0..3 {
+            let started = Instant::now();
+            let mut requests = JoinSet::new();
+            for _ in 0..20 {
+                let (proxy, path) = (Arc::clone(&proxy), path.clone());
+                requests.spawn(async move { proxy.get(&path).await });
+            }
+            for reply in requests.join_all().await {
+                assert_eq!(reply?.status, 200, "{path}");
+            }
+            fastest = fastest.min(started.elapsed());
+        }
+        // One after the other, they took half a second each, up to five.
+        assert!(fastest < Duration::from_secs(3), "{path}: {fastest:?}");
+    }
+    Ok(())
 }
 
 /// `Vary` alone protects keyed responses, without a rule of the proxy.
