@@ -44,7 +44,7 @@ await play(async (browser) => {
     const { context, page, activity } = await open(browser, { ...size, colorScheme, reducedMotion: "reduce" });
     const places = new Set();
     for (const [name, path] of PAGES) {
-      await page.goto(`${path}?hl=${language}`, { waitUntil: "networkidle" });
+      await page.goto(`${path}?hl=${language}`);
       assert.equal(await page.locator("html").getAttribute("lang"), language);
       await assertAccessible(page, `${name} ${screen} ${colorScheme} ${language}`);
       await screenshot(page, `${name}-${screen}-${colorScheme}`);
