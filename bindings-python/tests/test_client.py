@@ -12,6 +12,7 @@ import time
 
 import pytest
 from conftest import LINK, SRT, TARGET, Replay
+from fake_server import RestartingServer
 
 import verbatim_transcripts as vt
 from verbatim_transcripts import Client
@@ -215,8 +216,6 @@ def test_lost_charged_call_names_its_idempotency_key():
 
 
 def test_lost_charged_call_keeps_key_after_404():
-    from test_jobs import RestartingServer
-
     languages = ["de", "en"]
     for call in (
         lambda client: client.get(LINK, languages),

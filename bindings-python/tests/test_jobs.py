@@ -4,13 +4,13 @@ import asyncio
 import datetime
 import hashlib
 import hmac
-import http.server
 import json
 import pickle
 import threading
 import time
 
 import pytest
+from fake_server import FakeServer, Handler, RestartingServer
 from test_client import ServerFixture
 
 import verbatim_transcripts as vt
@@ -19,14 +19,14 @@ from verbatim_transcripts import Client
 URLS = ["https://youtu.be/vb-tracks-0", "vb-private0", "no link", "https://www.youtube.com/watch?v=vb-tracks-0"]
 
 
-class ReceiverFixture:
+class ReceiverFixture(FakeServer):
     """An HTTP server that accepts webhooks."""
 
     def __init__(self):
         received = self.received = []
         self.condition = condition = threading.Condition()
 
-        class Handler(http.server.BaseHTTPRequestHandler):
+        class ReceiverHandler(Handler):
             def do_POST(self):
                 body = self.rfile.read(int(self.headers["content-length"]))
                 with condition:
@@ -35,23 +35,13 @@ class ReceiverFixture:
                 self.send_response(204)
                 self.end_headers()
 
-            def log_message(self, *_):
-                pass
-
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.thread = threading.Thread(target=self.server.serve_forever)
-        self.thread.start()
-        self.address = f"http://127.0.0.1:{self.server.server_port}/hook"
+        super().__init__(ReceiverHandler)
+        self.address += "/hook"
 
     def first(self):
         with self.condition:
             assert self.condition.wait_for(lambda: self.received, 30)
             return self.received[0]
-
-    def stop(self):
-        self.server.shutdown()
-        self.thread.join()
-        self.server.server_close()
 
 
 @pytest.fixture(scope="module")
@@ -223,51 +213,6 @@ def test_signed_body_without_event_is_invalid():
     for body in (b"{}", b"[]", b"\xff", json.dumps({"id": "e", "type": "t", "created_at": "", "job": {}}).encode()):
         with pytest.raises(vt.InvalidInput, match="no event"):
             vt.verify_webhook(body, signed(body, "vbw_s"), "vbw_s")
-
-
-class RestartingServer:
-    """A server that reacts to requests with these statuses, of HTTP or of its job. Then the job is completed."""
-
-    def __init__(self, reactions, retry_after=None):
-        statuses = self.statuses = list(reactions)
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_GET(self):
-                status = statuses.pop(0) if statuses else "completed"
-                if status is None:
-                    return
-                is_job = isinstance(status, str)
-                body = json.dumps({**JOB, "status": status} if is_job else {"error": "No.", "code": status})
-                self.send_response(200 if is_job else status)
-                self.send_header("content-length", str(len(body)))
-                if retry_after is not None and not is_job:
-                    self.send_header("retry-after", str(retry_after))
-                self.end_headers()
-                self.wfile.write(body.encode())
-
-            def log_message(self, *_):
-                pass
-
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.thread = threading.Thread(target=self.server.serve_forever)
-        self.thread.start()
-        self.address = f"http://127.0.0.1:{self.server.server_port}"
-
-    def stop(self):
-        self.server.shutdown()
-        self.thread.join()
-        self.server.server_close()
-
-
-JOB = {
-    "success": True,
-    "job_id": "job_1",
-    "created_at": "2026-11-28T10:00:00Z",
-    "counts": dict.fromkeys(vt.JobCounts._fields, 1),
-    "credits": dict.fromkeys(vt.JobCredits._fields, 1),
-    "poll_url": "",
-    "results_url": "",
-}
 
 
 @pytest.fixture

@@ -1,13 +1,12 @@
 """Languages, machine translations, the archive alone, and the timeout of a call."""
 
 import asyncio
-import http.server
 import json
-import threading
 import time
 
 import pytest
 from conftest import LINK, SRT
+from fake_server import FakeServer, Handler
 
 import verbatim_transcripts as vt
 from verbatim_transcripts import Segment, SupplyError, Track, Transcript, Transcripts
@@ -147,7 +146,7 @@ def test_text_tries_next_language_only_if_language_is_missing(reason, error, tri
     assert languages == tried
 
 
-class DetailServer:
+class DetailServer(FakeServer):
     """A server without transcripts, whose responses have the reason `no_captions` and this detail."""
 
     def __init__(self, detail):
@@ -162,30 +161,16 @@ class DetailServer:
             "transcript": [],
         }
 
-        class Handler(http.server.BaseHTTPRequestHandler):
+        class DetailHandler(Handler):
             def do_GET(self):
                 paths.append(self.path)
                 is_text = "format=" in self.path
                 body = f"There is none.\n{watch_url}\n" if is_text else json.dumps(result)
-                self.send_response(404 if is_text else 200)
-                if detail is not None:
-                    self.send_header("x-failure-detail", detail)
-                self.send_header("content-type", "text/plain" if is_text else "application/json")
-                self.send_header("content-length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body.encode())
+                content_type = "text/plain" if is_text else "application/json"
+                headers = {"x-failure-detail": detail, "content-type": content_type}
+                self.respond(404 if is_text else 200, body, headers)
 
-            def log_message(self, *_):
-                pass
-
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.thread = threading.Thread(target=self.server.serve_forever)
-        self.thread.start()
-
-    def stop(self):
-        self.server.shutdown()
-        self.thread.join()
-        self.server.server_close()
+        super().__init__(DetailHandler)
 
 
 @pytest.mark.parametrize(
@@ -194,7 +179,7 @@ class DetailServer:
 def test_transcript_and_text_try_languages_alike(detail, tried):
     server = DetailServer(detail)
     try:
-        client = vt.Client(f"http://127.0.0.1:{server.server.server_port}", "vbk_x", retries=0)
+        client = vt.Client(server.address, "vbk_x", retries=0)
         for call in (client.get, lambda link, lang: client.get_text(link, "srt", lang=lang)):
             server.paths.clear()
             with pytest.raises(vt.TranscriptUnavailable):
