@@ -14,7 +14,7 @@ while IFS= read -r name; do unset "$name"; done < <(compgen -e VERBATIM_ || true
 
 echo "mobile: building the library and the test programs"
 # The features and profile of the workspace tests, so that little is compiled twice.
-(cd .. && cargo build --quiet --workspace --all-features --lib --bin packager --bin verbatim --bin replay)
+(cd .. && cargo build --quiet --workspace --exclude verbatim-benches --all-features --lib --bin packager --bin verbatim --bin replay)
 library="$programs/libverbatim_phone.so"
 packager="$programs/packager"
 

@@ -17,7 +17,7 @@ export SECONDS_EACH FOLDER FUZZER
 if ! command -v c++ >/dev/null; then
   tests/apt.sh build-essential
 fi
-RUSTC_WORKSPACE_WRAPPER="$PWD/fuzz/rustc.sh" cargo build --workspace --all-features --bin fuzz
+RUSTC_WORKSPACE_WRAPPER="$PWD/fuzz/rustc.sh" cargo build --workspace --exclude verbatim-benches --all-features --bin fuzz
 [ "$SECONDS_EACH" != 0 ] || exit 0
 
 # One line for a target; more if it has a finding.
