@@ -141,7 +141,9 @@ await play(async (browser) => {
   assert.equal(await setting.isChecked(), false);
   assert.notEqual(await pressed(), "query");
   assert.equal(await page.locator("#query").getAttribute("aria-keyshortcuts"), null);
-  await setting.check();
+  // With a key: after the reload the page scrolls to its place, and a click beside a moving box changes nothing.
+  await setting.press("Space");
+  assert.equal(await setting.isChecked(), true);
   assert.equal(await pressed(), "query");
 
   await page.locator("#query").fill("no such words");
