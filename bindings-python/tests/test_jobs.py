@@ -217,10 +217,10 @@ def test_signed_body_without_event_is_invalid():
 
 @pytest.fixture
 def fast_polls(monkeypatch):
-    from verbatim_transcripts import _jobs
+    from verbatim_transcripts import _polls
 
-    monkeypatch.setattr(_jobs, "_FIRST_POLL", 0.01)
-    return lambda seconds: monkeypatch.setattr(_jobs, "_LONGEST_OUTAGE", seconds)
+    monkeypatch.setattr(_polls, "_FIRST_POLL", 0.01)
+    return lambda seconds: monkeypatch.setattr(_polls, "_LONGEST_OUTAGE", seconds)
 
 
 def test_job_is_awaited_while_server_restarts(fast_polls):

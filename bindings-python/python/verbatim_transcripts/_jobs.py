@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Generic, List, NamedTuple, TypeVar
 
 from ._batch import link_address
-from ._errors import JobTimeout, ServiceError, ServiceRefused, ServiceTimeout, ServiceUnreachable, TooManyRequests
+from ._errors import ServiceError
 from ._native import Connection, PendingCall, Transcript
+from ._polls import Polls
 from ._reasons import unavailable
 from ._video import PLATFORMS, Language
 from ._video_list import ListedVideo
@@ -32,14 +33,6 @@ __all__ = [
 
 T = TypeVar("T")
 
-#: Seconds before the first poll of :meth:`Jobs.wait`, the growth of the pauses, and the longest one.
-_FIRST_POLL = 1.0
-_POLL_GROWTH = 2.0
-_LONGEST_POLL = 30.0
-#: Seconds without a response after which :meth:`Jobs.wait` raises the last failure of the server.
-_LONGEST_OUTAGE = 600.0
-#: The statuses of a server, or of a proxy before it, that is out of order for now.
-_OUTAGE_STATUSES = frozenset((500, 502, 503, 504, *range(520, 528)))
 _ENDED = ("completed", "cancelled", "failed")
 
 
@@ -309,7 +302,7 @@ class Jobs:
         :raises JobTimeout: the job has not ended within the timeout.
         :raises ServiceError: the server did not respond for 10 minutes, or refused the request.
         """
-        polls = _Polls(job, timeout, progress)
+        polls = Polls(_id(job), timeout, progress)
         while True:
             try:
                 found = _reply(self._connection.job(polls.id).wait())
@@ -330,7 +323,7 @@ class Jobs:
         """As :meth:`wait`."""
         from asyncio import sleep
 
-        polls = _Polls(job, timeout, progress)
+        polls = Polls(_id(job), timeout, progress)
         while True:
             try:
                 found = _reply(await self._connection.job(polls.id))
@@ -372,61 +365,6 @@ class Jobs:
     async def arotate_webhook_secret(self) -> WebhookSecret:
         """As :meth:`rotate_webhook_secret`."""
         return _secret(await self._connection.rotate_webhook_secret())
-
-
-class _Polls:
-    """The times at which a job is polled."""
-
-    def __init__(
-        self, job: Job | str, timeout: float | None, progress: Callable[[Job], Any] | None
-    ) -> None:
-        self.id = _id(job)
-        self._timeout = timeout
-        self._progress = progress
-        self._deadline = None if timeout is None else time.monotonic() + timeout
-        self._pause = _FIRST_POLL
-        self._failing_since: float | None = None
-
-    def is_ended(self, job: Job) -> bool:
-        self._failing_since = None
-        if self._progress is not None:
-            self._progress(job)
-        return job.is_ended
-
-    def postpone(self, error: ServiceError) -> None:
-        """Waits at least as long as the server says, at most for the rest of the longest outage.
-
-        Raises an error that no later poll can end.
-        """
-        wait = error.retry_after or 0.0
-        if isinstance(error, TooManyRequests):
-            self._failing_since = None
-        elif _is_outage(error):
-            now = time.monotonic()
-            self._failing_since = self._failing_since or now
-            left = self._failing_since + _LONGEST_OUTAGE - now
-            if left <= 0:
-                raise error
-            wait = min(wait, left)
-        else:
-            raise error
-        self._pause = max(self._pause, wait)
-
-    def next_pause(self) -> float:
-        """The seconds until the next poll."""
-        pause, self._pause = self._pause, min(self._pause * _POLL_GROWTH, _LONGEST_POLL)
-        if self._deadline is None:
-            return pause
-        left = self._deadline - time.monotonic()
-        if left <= 0:
-            raise JobTimeout(f"The job {self.id} has not ended within {self._timeout} s; it continues.")
-        return min(pause, left)
-
-
-def _is_outage(error: ServiceError) -> bool:
-    """Whether the server is out of reach or out of order for now."""
-    is_refused = isinstance(error, ServiceRefused) and error.status in _OUTAGE_STATUSES
-    return is_refused or isinstance(error, (ServiceTimeout, ServiceUnreachable))
 
 
 def _request(
