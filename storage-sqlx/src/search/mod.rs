@@ -72,7 +72,8 @@ macro_rules! candidates {
 const BY_RELEVANCE: Statement = candidates!("score DESC, date DESC, video");
 const BY_DATE: Statement = candidates!("date DESC, video");
 
-const LANGUAGES: &str = "SELECT language FROM search_languages";
+/// In one row, which is read without a thread switch.
+const LANGUAGES: &str = "SELECT coalesce(group_concat(language, ' '), '') FROM search_languages";
 
 const LIST: &str = "SELECT video, wish, language, date, digest FROM search_documents
     WHERE (video, wish) > ($1, $2) ORDER BY video, wish LIMIT $3";
@@ -145,7 +146,10 @@ impl<D: Database> ArchiveIndex for SqlSearchIndex<D> {
             expression::tsquery(&query)
         } else {
             // Each form of a word is looked up in every segment of the index.
-            let languages = self.database.find(LANGUAGES, &values![], |row| row.take::<String>(0)).await?;
+            let languages =
+                self.database.find_first(LANGUAGES, &values![], |row| row.take::<String>(0)).await?;
+            let languages: Vec<String> =
+                languages.iter().flat_map(|all| all.split(' ')).map(str::to_owned).collect();
             expression::fts5(&query.in_languages(&languages))
         };
         let parameters = values![

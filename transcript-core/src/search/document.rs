@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 
 use super::{
     months::month_term,
-    tokens::{IndexTokenizer, TokenKind, any_term, language_script_term, platform_term},
+    tokens::{IndexTokenizer, IndexTokenizers, TokenKind, any_term, language_script_term, platform_term},
 };
 use crate::{
     archive::StoredTranscript,
@@ -122,20 +122,30 @@ pub(super) fn facets(stored: &StoredTranscript) -> [String; 3] {
 impl SearchDocument {
     /// The terms of a transcript, in rows of at most `row_terms` ordered terms.
     pub fn new(selector: TrackSelector, stored: &StoredTranscript, row_terms: usize) -> Self {
+        Self::with_tokenizers(selector, stored, row_terms, &IndexTokenizers::default())
+    }
+
+    /// As [`SearchDocument::new`], with the stems that were found before.
+    pub(super) fn with_tokenizers(
+        selector: TrackSelector,
+        stored: &StoredTranscript,
+        row_terms: usize,
+        tokenizers: &IndexTokenizers,
+    ) -> Self {
         Self {
             selector,
             language: stored.transcript.track.language.clone(),
             date: document_date(stored),
             digest: document_digest(stored),
-            rows: rows(stored, row_terms),
+            rows: tokenizers
+                .with(&stored.transcript.track.language, |tokenizer| rows(stored, row_terms, tokenizer)),
         }
     }
 }
 
 /// Rows of a transcript, of which each finds the words of all.
-fn rows(stored: &StoredTranscript, row_terms: usize) -> Vec<TermRow> {
+fn rows(stored: &StoredTranscript, row_terms: usize, tokenizer: &mut IndexTokenizer) -> Vec<TermRow> {
     let transcript = &stored.transcript;
-    let mut tokenizer = IndexTokenizer::new(&transcript.track.language);
     let mut head = TermRow { facets: facets(stored).join(" "), ..TermRow::default() };
     push(&mut head.facets, &month_term(document_date(stored)));
     let mut extras = TermSet::default();

@@ -8,6 +8,7 @@ use std::{
 
 use super::{
     ArchiveIndex, INDEX_FORMAT, IndexedVideo, RebuildState, SearchDocument, document::document_digest,
+    tokens::IndexTokenizers,
 };
 use crate::{
     archive::{Archive, ArchivedTrack, ChangedVideo, FindOutcome, StoredTranscript},
@@ -61,6 +62,7 @@ pub struct Indexer {
     pub(super) index: Arc<dyn ArchiveIndex>,
     pub(super) clock: Arc<dyn Clock>,
     pool: CpuPool,
+    tokenizers: IndexTokenizers,
     /// Changes that could not be indexed. The archive still lists them, so that a later version tries them again.
     skipped: Arc<Mutex<Vec<ChangedVideo>>>,
 }
@@ -73,7 +75,14 @@ impl Indexer {
         clock: Arc<dyn Clock>,
         runtime: tokio::runtime::Handle,
     ) -> Self {
-        Self { archive, index, clock, pool: CpuPool::new(runtime, 1), skipped: Arc::default() }
+        Self {
+            archive,
+            index,
+            clock,
+            pool: CpuPool::new(runtime, 1),
+            tokenizers: IndexTokenizers::default(),
+            skipped: Arc::default(),
+        }
     }
 
     /// Indexes some videos that changed, then continues building the index if it is incomplete.
@@ -272,8 +281,9 @@ impl Indexer {
             let Some(selector) = track.selectors.first().cloned() else { continue };
             let size = stored.transcript.segments.iter().map(|segment| segment.text.len()).sum();
             bytes += size;
-            documents
-                .push(self.pool.work(size, move || SearchDocument::new(selector, &stored, row_terms)).await?);
+            let tokenizers = self.tokenizers.clone();
+            let work = move || SearchDocument::with_tokenizers(selector, &stored, row_terms, &tokenizers);
+            documents.push(self.pool.work(size, work).await?);
         }
         Ok(Some((IndexedVideo { video: video.clone(), change, documents }, bytes)))
     }

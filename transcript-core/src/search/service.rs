@@ -7,6 +7,7 @@ use sha2::{Digest, Sha256};
 use super::{
     ArchiveIndex, Candidate, CandidateRequest, IndexQuery, SearchMoment, SearchQuery, SearchSort,
     expression::RunMode, moments::moments, newest, suggestion::suggest, text_match::match_text,
+    tokens::IndexTokenizers,
 };
 use crate::{
     archive::{Archive, FindOutcome, StoredTranscript},
@@ -87,6 +88,7 @@ pub struct ArchiveSearch {
     index: Arc<dyn ArchiveIndex>,
     clock: Arc<dyn Clock>,
     pool: CpuPool,
+    tokenizers: IndexTokenizers,
 }
 
 /// Where a page ended, for its cursor.
@@ -113,7 +115,8 @@ impl ArchiveSearch {
         clock: Arc<dyn Clock>,
         runtime: tokio::runtime::Handle,
     ) -> Self {
-        Self { archive, index, clock, pool: CpuPool::new(runtime, SEARCHES_MAX) }
+        let pool = CpuPool::new(runtime, SEARCHES_MAX);
+        Self { archive, index, clock, pool, tokenizers: IndexTokenizers::default() }
     }
 
     /// Finds the videos of the archive whose transcripts match a query.
@@ -216,9 +219,9 @@ impl ArchiveSearch {
             Err(error) => return Err(error),
         };
         let bytes = stored.transcript.segments.iter().map(|segment| segment.text.len()).sum();
-        let query = Arc::clone(query);
+        let (query, tokenizers) = (Arc::clone(query), self.tokenizers.clone());
         let work = move || {
-            let found = match_text(&query, &stored)?;
+            let found = match_text(&query, &stored, &tokenizers)?;
             let moments = moments(&stored.transcript.segments, &found);
             Some(SearchResult { stored, selector, score, moments })
         };

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::{
     SearchDocument, SearchMoment, SearchQuery, expression::RunMode, moments::moments, text_match::match_text,
+    tokens::IndexTokenizers,
 };
 use crate::{
     archive::{StoredTranscript, content_digest},
@@ -34,7 +35,7 @@ fn stored(language: &str, lines: &[&str]) -> StoredTranscript {
 
 fn found(query: &str, stored: &StoredTranscript) -> Option<Vec<SearchMoment>> {
     let query = SearchQuery::parse(query).compile(RunMode::Strict)?;
-    Some(moments(&stored.transcript.segments, &match_text(&query, stored)?))
+    Some(moments(&stored.transcript.segments, &match_text(&query, stored, &IndexTokenizers::default())?))
 }
 
 fn rows(lines: &[&str], row_terms: usize) -> SearchDocument {

@@ -10,7 +10,7 @@ use foldhash::HashSet;
 use super::{
     document::facets,
     expression::{IndexQuery, TermCondition},
-    tokens::{IndexTokenizer, TokenKind},
+    tokens::{IndexTokenizer, IndexTokenizers, TokenKind},
 };
 use crate::{archive::StoredTranscript, transcript::Transcript};
 
@@ -65,26 +65,19 @@ impl<'a> QueryTerms<'a> {
 }
 
 impl TermPlaces {
-    fn new(stored: &StoredTranscript, terms: &QueryTerms<'_>) -> Self {
+    fn new(stored: &StoredTranscript, terms: &QueryTerms<'_>, tokenizer: &mut IndexTokenizer) -> Self {
         let transcript: &Transcript = &stored.transcript;
-        let mut tokenizer = IndexTokenizer::new(&transcript.track.language);
         let mut places = Self::default();
         let mut position = 0;
         let texts = [(&transcript.title, false), (&transcript.author, true)];
         for (text, is_channel) in texts {
-            position = places.add(
-                &mut tokenizer,
-                text.as_deref().unwrap_or_default(),
-                None,
-                is_channel,
-                position,
-                terms,
-            );
+            position =
+                places.add(tokenizer, text.as_deref().unwrap_or_default(), None, is_channel, position, terms);
             // Phrases end with their text.
             position += 1;
         }
         for (index, segment) in transcript.segments.iter().enumerate() {
-            position = places.add(&mut tokenizer, &segment.text, Some(index), false, position, terms);
+            position = places.add(tokenizer, &segment.text, Some(index), false, position, terms);
         }
         for facet in facets(stored) {
             let place = TermPlace { segment: None, start: 0, end: 0, position: usize::MAX };
@@ -181,8 +174,14 @@ pub(super) struct TextMatch {
 }
 
 /// Where the query matches a transcript; `None` if it does not.
-pub(super) fn match_text(query: &IndexQuery, stored: &StoredTranscript) -> Option<TextMatch> {
-    let places = TermPlaces::new(stored, &QueryTerms::new(query));
+pub(super) fn match_text(
+    query: &IndexQuery,
+    stored: &StoredTranscript,
+    tokenizers: &IndexTokenizers,
+) -> Option<TextMatch> {
+    let terms = QueryTerms::new(query);
+    let language = &stored.transcript.track.language;
+    let places = tokenizers.with(language, |tokenizer| TermPlaces::new(stored, &terms, tokenizer));
     let is_excluded = query.none.iter().any(|condition| places.find(condition, &mut Vec::new()));
     let date = super::document::document_date(stored);
     let is_outside =

@@ -3,7 +3,10 @@
 //! A stem carries the language whose rules produced it, so that it joins only words of that language. Marks are before
 //! it, so that no beginning of a word is that of a stem.
 
-use std::ops::Range;
+use std::{
+    ops::Range,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use foldhash::HashMap;
 
@@ -30,8 +33,10 @@ const LANGUAGE_LETTERS: usize = 2;
 /// Longest term, in bytes. The rest of a longer word is not searched.
 const TERM_BYTES_MAX: usize = 128;
 
-/// Most words whose stems are remembered.
-const STEMS_MAX: usize = 20_000;
+/// Most words of a language whose stems are remembered.
+const STEMS_MAX: usize = 8_000;
+/// Most languages whose stems are remembered between transcripts.
+const LANGUAGES_MAX: usize = 4;
 
 /// Shortest word with a stem, in letters.
 const STEM_LETTERS_MIN: usize = 3;
@@ -63,8 +68,8 @@ pub(super) enum TokenKind {
 pub(super) struct IndexTokenizer {
     language: String,
     stemmer: WordStemmer,
-    /// The stems of words in lower case: a transcript repeats most of its words, and the rules take longer than all
-    /// else. Each word is looked up, hence the fast hash; its seed is random.
+    /// The stems of words in lower case: most words of a transcript are in the ones before it, and the rules take longer
+    /// than all else. Each word is looked up, hence the fast hash; its seed is random.
     stems: HashMap<String, [Option<String>; 2]>,
 }
 
@@ -95,6 +100,41 @@ impl IndexTokenizer {
             Term::Ngram(ngram) => each(ngram, range, TokenKind::Ordered),
             Term::Stem(_) => {}
         });
+    }
+}
+
+/// Tokenizers that were used before, with the stems that they remember. A clone is a handle to the same ones.
+#[derive(Clone, Debug, Default)]
+pub(super) struct IndexTokenizers {
+    /// Those that are not in use, one for each language; the one of the latest use is the last.
+    idle: Arc<Mutex<Vec<IndexTokenizer>>>,
+}
+
+impl IndexTokenizers {
+    /// Does work with the tokenizer of a language. Work at the same time has another one, which may remember nothing.
+    pub(super) fn with<T>(&self, language: &LanguageTag, work: impl FnOnce(&mut IndexTokenizer) -> T) -> T {
+        let mut tokenizer = self.take(language.primary()).unwrap_or_else(|| IndexTokenizer::new(language));
+        let done = work(&mut tokenizer);
+        // Without stems there is nothing to remember.
+        if tokenizer.stemmer.has_rules() {
+            self.put_back(tokenizer);
+        }
+        done
+    }
+
+    fn take(&self, language: &str) -> Option<IndexTokenizer> {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let index = idle.iter().position(|tokenizer| tokenizer.language == language)?;
+        Some(idle.remove(index))
+    }
+
+    fn put_back(&self, tokenizer: IndexTokenizer) {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        idle.retain(|other| other.language != tokenizer.language);
+        if idle.len() >= LANGUAGES_MAX {
+            idle.remove(0);
+        }
+        idle.push(tokenizer);
     }
 }
 
@@ -252,6 +292,24 @@ mod tests {
                 "{term}"
             );
         }
+    }
+
+    #[test]
+    fn tokens_stems_are_remembered_for_few_languages() {
+        let tokenizers = IndexTokenizers::default();
+        let known = |language: &str| {
+            let language = LanguageTag::parse(language).unwrap();
+            tokenizers.with(&language, |tokenizer| {
+                let known = tokenizer.stems.len();
+                tokenizer.tokens("women and children", |_, _, _| {});
+                known
+            })
+        };
+        assert_eq!([known("en"), known("en-GB"), known("de")], [0, 3, 0]);
+        assert_eq!(known("vi"), 0, "a language without stems takes no place");
+        assert_eq!([known("fr"), known("es"), known("en"), known("it"), known("de")], [0, 0, 3, 0, 0]);
+        let inner = tokenizers.with(&LanguageTag::english(), |_| known("en"));
+        assert_eq!((inner, known("en")), (0, 3), "work at the same time has a tokenizer each");
     }
 
     #[test]
