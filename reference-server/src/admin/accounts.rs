@@ -1,17 +1,21 @@
 //! Accounts of the v1 API.
 
-use http::{StatusCode, Uri};
+use std::sync::Arc;
+
+use axum::response::IntoResponse;
+use http::{StatusCode, Uri, header::CONTENT_TYPE};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use transcript_core::wire::v1::{AccountExport, StatementLine};
+use transcript_core::wire::v1::StatementLine;
 
 use super::{
     AdminResult, failure,
     request::{PageBody, RequestFields, page},
 };
 use crate::{
-    api::{PathName, V1ErrorResponse, json, path_name},
+    api::{JSON, PathName, V1ErrorResponse, json, path_name},
     operations::{AccountRow, CREDITS_MAX, DeleteOutcome, NewAccountRow, Operations},
+    routes::ExportBody,
 };
 
 /// A new account.
@@ -119,8 +123,9 @@ pub(super) async fn statement(operations: Operations, path: PathName, uri: Uri) 
 }
 
 pub(super) async fn export(operations: Operations, path: PathName) -> AdminResult {
-    let export = operations.export_account(&path_name(path)).await.map_err(failure)?;
-    Ok(json(StatusCode::OK, &AccountExport::from(&export)))
+    let export = operations.export_account_without_entries(&path_name(path)).await.map_err(failure)?;
+    let admin = Arc::clone(&operations.verbatim().accounts().admin);
+    Ok(([(CONTENT_TYPE, JSON)], ExportBody::new(admin, &export).into_body()).into_response())
 }
 
 pub(super) async fn delete(

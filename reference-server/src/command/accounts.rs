@@ -17,11 +17,15 @@ use super::{
     accounts_arguments::{AccountsCommand, CreateAccountArgs, DeleteAccountArgs, GrantArgs, ShowAccountArgs},
     confirm::confirm,
     listing::{print_all, seconds},
-    open, open_existing, operations, print, print_json, shown,
+    open, open_existing, operations, print, print_json,
+    search::shell_word,
+    shown,
 };
 use crate::{
     config::Settings,
-    operations::{AccountRow, DeleteOutcome, NewAccount, NewAccountRow, Operations, new_grant_name},
+    operations::{
+        AccountRow, DeleteOutcome, NewAccount, NewAccountRow, Operations, new_grant_name, start_grant_name,
+    },
 };
 
 /// Longest memo that is printed, in characters.
@@ -53,7 +57,16 @@ pub(super) async fn run(settings: &Settings, command: AccountsCommand) -> Result
 }
 
 async fn create(operations: &Operations, args: &CreateAccountArgs) -> Result<(), CommandError> {
-    print_new(&operations.create_account(&args.name, args.credits, &args.memo).await?, args.json)
+    let new = operations.create_account(&args.name, args.credits, &args.memo).await?;
+    print_new(&new, args.json)?;
+    let Some(why) = &new.ungranted else { return Ok(()) };
+    let (id, credits) = (&new.view.account.id, args.credits);
+    Err(CommandError::Fault(format!(
+        "the account exists, but its credits are not granted: {why}\n`verbatim accounts grant {id} {credits} --id {} \
+         --memo {}` grants them once.",
+        start_grant_name(id),
+        shell_word(&args.memo)
+    )))
 }
 
 async fn new_key(operations: &Operations, args: &ShowAccountArgs) -> Result<(), CommandError> {

@@ -48,7 +48,7 @@ pub(super) struct AccountSelector {
   verbatim accounts create example-ltd --credits 5000 --memo \"contract 17\" --json
 
 The name is in the place of an e-mail address, also in responses of the API. No mail is sent: `accounts \
-new-key` replaces a lost key. Exit status 1: an account has this name.")]
+new-key` replaces a lost key. Exit status 1: an account has this name, or the credits were not granted.")]
 pub(super) struct CreateAccountArgs {
     /// Name of the account: 1 to 100 characters, without @
     #[arg(value_name = "NAME")]

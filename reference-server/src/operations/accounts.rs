@@ -6,7 +6,7 @@ use transcript_core::{
     Error, Page, PageRequest, Result,
     accounts::{AccountAdmin, AccountExport, AccountView, ProviderRefs},
     directory::{Account, api_key::ApiKey},
-    ids::{GrantId, OrderId},
+    ids::{AccountId, GrantId, OrderId},
     ledger::Entry,
 };
 
@@ -23,6 +23,25 @@ const MEMO_MAX: usize = 256;
 pub(crate) struct NewAccount {
     pub(crate) view: AccountView,
     pub(crate) key: ApiKey,
+    /// Why its credits are not granted; `None` if they are, or if there are none.
+    pub(crate) ungranted: Option<String>,
+}
+
+/// The name of the grant with which an account starts. It follows from the account, so that it is granted once.
+pub(crate) fn start_grant_name(account: &AccountId) -> String {
+    format!("start-{account}")
+}
+
+/// The error for a new account that cannot be shown after its grant failed: its key is lost.
+///
+/// An unexpected error: the admin API does not replace its message.
+#[cold]
+fn unshown(id: &AccountId, credits: u64, error: &Error) -> Error {
+    let start = start_grant_name(id);
+    Error::unexpected(format!(
+        "the account {id} exists, but its key is lost and its credits are not granted: {error}. `verbatim accounts \
+         new-key {id}` replaces the key, and `verbatim accounts grant {id} {credits} --id {start}` grants them once"
+    ))
 }
 
 /// Outcome of deleting an account.
@@ -65,20 +84,21 @@ impl Operations {
             }
             let (account, key) = admin.create(&name).await?;
             let id = account.id.as_str();
-            // The id of the grant follows from the account's, so that it cannot be granted twice.
-            let start = GrantId::operator_grant(format!("start-{id}"));
-            // The account and its key exist now, also if the grant fails: its balance shows that.
-            let (view, refusal) = match credits {
+            let start = GrantId::operator_grant(start_grant_name(&account.id));
+            // The account and its key exist now, also if the grant fails.
+            let (view, ungranted) = match credits {
                 0 => (admin.show(id).await?, None),
                 _ => match admin.grant(id, start, credits, &memo).await {
                     Ok(view) => (view, None),
                     Err(error) => {
-                        (admin.show(id).await?, Some(format!("its credits are not granted: {error}")))
+                        let view = admin.show(id).await.map_err(|_| unshown(&account.id, credits, &error))?;
+                        (view, Some(error.to_string()))
                     }
                 },
             };
             let subject = Some(id.to_owned());
-            Ok(Completed { value: NewAccount { view, key }, subject, refusal })
+            let refusal = ungranted.as_ref().map(|why| format!("its credits are not granted: {why}"));
+            Ok(Completed { value: NewAccount { view, key, ungranted }, subject, refusal })
         };
         self.record(Operation::new("accounts.create").with(detail), work).await
     }
@@ -89,7 +109,7 @@ impl Operations {
         let operation = Operation::new("accounts.new-key").on(id.as_str());
         let work = async move {
             let (_, key) = admin.issue_key(&id).await?;
-            Ok(Completed::done(NewAccount { view: admin.show(&id).await?, key }))
+            Ok(Completed::done(NewAccount { view: admin.show(&id).await?, key, ungranted: None }))
         };
         self.record(operation, work).await
     }
@@ -131,6 +151,17 @@ impl Operations {
         let (admin, id) = (self.admin(), self.account_id(selector).await?);
         let operation = Operation::new("accounts.export").on(id.as_str());
         self.record(operation, async move { Ok(Completed::done(admin.export(&id).await?)) }).await
+    }
+
+    /// As [`Operations::export_account`], without the ledger entries, which may be millions.
+    pub(crate) async fn export_account_without_entries(&self, selector: &str) -> Result<AccountExport> {
+        let (admin, id) = (self.admin(), self.account_id(selector).await?);
+        let operation = Operation::new("accounts.export").on(id.as_str());
+        let work = async move {
+            let account = admin.show(&id).await?.account;
+            Ok(Completed::done(admin.export_without_entries(&account).await?))
+        };
+        self.record(operation, work).await
     }
 
     /// Erases an account as it was read; with `anyway` despite a subscription or an order that may still be paid.

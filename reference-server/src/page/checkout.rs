@@ -173,7 +173,7 @@ fn order_facts(context: &PageContext, order: &Order) -> Markup {
             dt { (text("orders.item")) }
             dd { (item(context, order)) }
             dt { (text("orders.price")) }
-            dd { (money(order.amount_minor, &order.currency)) }
+            dd { (money(order.charged_minor(), &order.currency)) }
             dt { (text("orders.date")) }
             dd { (date(order.created_at)) }
             (refund(context, order))
@@ -211,13 +211,8 @@ mod tests {
 
     use super::*;
 
-    fn page(
-        state: OrderState,
-        refunded_credits: &[u64],
-        resolution: OrderResolution,
-        buyer: BuyerStatus,
-    ) -> String {
-        let order = Order {
+    fn order(state: OrderState, refunded_credits: &[u64]) -> Order {
+        Order {
             id: OrderId::new("order-7"),
             version: 1,
             account: AccountId::new("ann"),
@@ -229,9 +224,22 @@ mod tests {
             payment: None,
             refunded_credits: refunded_credits.to_vec(),
             returned_minor: 0,
+            paid_minor: None,
             language: None,
             created_at: Timestamp::from_millis(0),
-        };
+        }
+    }
+
+    fn page(
+        state: OrderState,
+        refunded_credits: &[u64],
+        resolution: OrderResolution,
+        buyer: BuyerStatus,
+    ) -> String {
+        page_of(order(state, refunded_credits), resolution, buyer)
+    }
+
+    fn page_of(order: Order, resolution: OrderResolution, buyer: BuyerStatus) -> String {
         let context = PageContext::for_test("/checkout/order-7");
         order_status(&context, &OrderStatus { order, resolution, buyer }, None).into_string()
     }
@@ -246,6 +254,16 @@ mod tests {
         assert!(kept.contains("with the order id <code>order-7</code>"), "{kept}");
         assert!(!kept.contains("new order") && !kept.contains("No payment has arrived"), "{kept}");
         assert!(page(true).contains("refunded in full"));
+    }
+
+    #[test]
+    fn order_page_shows_paid_amount_in_place_of_price() {
+        let paid = Order { paid_minor: Some(2_450), ..order(OrderState::Refunded, &[10_000]) };
+        for returned_minor in [0, 2_450] {
+            let order = Order { returned_minor, ..paid.clone() };
+            let page = page_of(order, OrderResolution::Unchanged, BuyerStatus::Open);
+            assert!(page.contains("24.50") && !page.contains("29.00"), "{page}");
+        }
     }
 
     #[test]

@@ -17,13 +17,13 @@ use crate::{
 
 const OPEN_ORDER: &str = "INSERT INTO orders
     (id, version, account, item_kind, item, credits, amount_minor, currency, state, payment, created_at,
-    taken_back, returned_minor, language)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) ON CONFLICT (id) DO NOTHING";
+    taken_back, returned_minor, language, paid_minor)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) ON CONFLICT (id) DO NOTHING";
 /// The columns that [`read`] reads.
 macro_rules! order_columns {
     () => {
         "version, account, item_kind, item, credits, amount_minor, currency, state, payment, created_at, \
-         taken_back, id, returned_minor, language"
+         taken_back, id, returned_minor, language, paid_minor"
     };
 }
 
@@ -40,8 +40,8 @@ const UNSETTLED_ORDERS: &str = concat!(
 );
 /// Item, account and price never change.
 const UPDATE_ORDER: &str =
-    "UPDATE orders SET version = version + 1, state = $3, payment = $4, taken_back = $5, returned_minor = $6
-    WHERE id = $1 AND version = $2";
+    "UPDATE orders SET version = version + 1, state = $3, payment = $4, taken_back = $5, returned_minor = $6,
+    paid_minor = $7 WHERE id = $1 AND version = $2";
 
 /// Stores an order with one statement; reads the existing order only if that statement stores nothing.
 struct OpenOrderTx(Order);
@@ -81,6 +81,7 @@ async fn insert<S: Session>(db: &mut S, order: &Order) -> DbResult<u64> {
         json(&order.refunded_credits)?,
         column(order.returned_minor)?,
         order.language.as_ref(),
+        order.paid_minor.map(column).transpose()?,
     ];
     db.execute(OPEN_ORDER, &row).await
 }
@@ -98,14 +99,15 @@ impl<D: Database, Q: Queues> OrderStore for Store<D, Q> {
 
     async fn update(&self, order: Order, expected_version: u64) -> Result<bool> {
         let (version, refunds) = (column(expected_version)?, json(&order.refunded_credits)?);
-        let returned = column(order.returned_minor)?;
+        let (returned, paid) = (column(order.returned_minor)?, order.paid_minor.map(column).transpose()?);
         let row = values![
             order.id.as_str(),
             version,
             order.state.as_str(),
             order.payment.as_ref(),
             refunds,
-            returned
+            returned,
+            paid
         ];
         // A retry after a successful update would find a newer version and report a conflict.
         Ok(self.database.execute_once(UPDATE_ORDER, &row).await? > 0)
@@ -155,5 +157,6 @@ fn read(row: &mut Row) -> DbResult<Order> {
         refunded_credits: serde_json::from_str(row.get(10)?)
             .map_err(|_| corrupt("the refunds of a stored order are not a list of numbers"))?,
         language: row.take(13)?,
+        paid_minor: row.take::<Option<i64>>(14)?.map(number).transpose()?,
     })
 }

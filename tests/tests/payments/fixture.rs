@@ -19,8 +19,8 @@ use transcript_core::{
         },
     },
     directory::{
-        Account, AccountRef, Directory, NewKeyRecord, PaidPeriod, Plan, RedeemOutcome, RedeemRequest,
-        VerificationToken,
+        Account, AccountRef, Directory, EraseOutcome, NewKeyRecord, PaidPeriod, Plan, RedeemOutcome,
+        RedeemRequest, VerificationToken,
     },
     ids::{AccountId, Holder, KeyId, OrderId, WalletId},
     ledger::{Ledger, Pool, Terms, audit},
@@ -79,6 +79,7 @@ pub(crate) fn open_order(id: &str, account: AccountId, created_at: Timestamp) ->
         payment: None,
         refunded_credits: Vec::new(),
         returned_minor: 0,
+        paid_minor: None,
         language: None,
         created_at,
     }
@@ -279,6 +280,13 @@ impl PaymentFixture {
         self.directory.update_account(account).await.unwrap();
     }
 
+    /// Erases the account, as the operator does.
+    pub(crate) async fn erase(&self) {
+        let account = self.account().await;
+        let erased = self.directory.erase_account(&account.id, account.version, self.clock.now()).await;
+        assert_eq!(erased.unwrap(), EraseOutcome::Erased);
+    }
+
     /// Spends purchased credits.
     pub(crate) async fn spend(&self, id: &str, amount: u64) {
         use transcript_core::{
@@ -317,11 +325,7 @@ impl PaymentFixture {
     }
 
     async fn receipts(&self) -> Vec<String> {
-        let never = Timestamp::from_millis(i64::MAX / 2);
-        let mails = self.outbox.lease_due(&Holder::new("test"), never, never, 100).await.unwrap();
-        let mut ids: Vec<_> = mails.into_iter().map(|mail| mail.id).collect();
-        ids.sort();
-        ids
+        queued_mails(&*self.outbox).await
     }
 
     async fn stored_orders(&self) -> BTreeMap<String, (OrderState, Vec<u64>)> {
@@ -338,6 +342,15 @@ impl PaymentFixture {
     pub(crate) async fn order(&self, id: &str) -> Option<Order> {
         self.orders.order(&OrderId::new(id)).await.unwrap()
     }
+}
+
+/// The sorted ids of the mails that were queued.
+pub(crate) async fn queued_mails(outbox: &dyn Outbox) -> Vec<String> {
+    let never = Timestamp::from_millis(i64::MAX / 2);
+    let mails = outbox.lease_due(&Holder::new("test"), never, never, 100).await.unwrap();
+    let mut ids: Vec<_> = mails.into_iter().map(|mail| mail.id).collect();
+    ids.sort();
+    ids
 }
 
 fn opened(outcome: BuyOutcome) -> OpenedCheckout {

@@ -187,6 +187,40 @@ fn plan_cancelled_partial_refund_reduces_credits() {
 }
 
 #[test]
+fn plan_refund_that_fails_later_restores_no_plan() {
+    let end = check_story(|fixture| {
+        async {
+            let order = fixture.subscribe("one", Plan::Pro).await;
+            fixture.deliver_all(&fixture.provider.pay(&order, 0)).await;
+            fixture.deliver_all(&fixture.provider.refund(&order, 2_900)).await;
+            fixture.deliver_all(&fixture.provider.fail_refunds(&order)).await;
+        }
+        .boxed()
+    });
+    assert_eq!((end.plan, end.paid, end.purchased), (Plan::Free, None, 0));
+    assert_eq!(end.orders["one"].1, [10_000]);
+}
+
+#[test]
+fn plan_partial_refund_that_fails_later_restores_no_credits() {
+    let end = check_story(|fixture| {
+        async {
+            let order = fixture.subscribe("one", Plan::Pro).await;
+            fixture.deliver_all(&fixture.provider.pay(&order, 0)).await;
+            fixture.deliver_all(&fixture.provider.refund(&order, 290)).await;
+            fixture.deliver_all(&fixture.provider.fail_refunds(&order)).await;
+            // The next month is another payment, which was not refunded.
+            fixture.advance_hours(30 * 24).await;
+            assert_eq!(fixture.account().await.paid.map(|paid| paid.credits), Some(9_000));
+            fixture.deliver_all(&fixture.provider.renew(&order, 30)).await;
+        }
+        .boxed()
+    });
+    assert_eq!((end.plan, end.paid.map(|paid| paid.credits)), (Plan::Pro, Some(10_000)));
+    assert_eq!(end.orders["one"].1, [1_000]);
+}
+
+#[test]
 fn plan_lost_dispute_ends_plan_and_blocks_account() {
     let end = check_story(|fixture| {
         async {

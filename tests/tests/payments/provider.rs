@@ -172,6 +172,11 @@ impl FakeProvider {
         self.change(order, |money| money.returned_minor += minor)
     }
 
+    /// Fails all refunds of the order's payment, or of its last invoice: the seller has the money again.
+    pub(crate) fn fail_refunds(&self, order: &OrderId) -> Vec<ProviderObject> {
+        self.change(order, |money| money.returned_minor = 0)
+    }
+
     /// Opens a dispute of the payment.
     pub(crate) fn dispute(&self, order: &OrderId) -> Vec<ProviderObject> {
         self.change(order, |money| money.disputed = true)

@@ -169,6 +169,33 @@ fn order_unpaid_expires_and_late_payment_is_fulfilled() {
 }
 
 #[test]
+fn refund_and_dispute_after_erasure_are_recorded() {
+    run_in_virtual_time(async {
+        let fixture = PaymentFixture::start().await;
+        let (pack, plan) = (fixture.buy("one", "1k").await, fixture.subscribe("two", Plan::Pro).await);
+        let unpaid = fixture.buy("three", "1k").await;
+        for order in [&pack, &plan] {
+            fixture.deliver_all(&fixture.provider.pay(order, 0)).await;
+        }
+        fixture.erase().await;
+        let order = async |id: &OrderId| {
+            let order = fixture.order(id.as_str()).await.unwrap();
+            (order.state, order.returned_minor)
+        };
+        for (id, returned) in [(&pack, 1_200), (&plan, 290)] {
+            fixture.deliver_all(&fixture.provider.refund(id, returned)).await;
+            assert_eq!(order(id).await, (OrderState::Refunded, returned), "{id}");
+            fixture.deliver_all(&fixture.provider.dispute(id)).await;
+            assert_eq!(order(id).await, (OrderState::Disputed, returned), "{id}");
+        }
+        // A payment that was never granted is not recorded as one.
+        fixture.deliver_all(&fixture.provider.pay(&unpaid, 0)).await;
+        fixture.deliver_all(&fixture.provider.refund(&unpaid, 1_200)).await;
+        assert_eq!(order(&unpaid).await, (OrderState::Open, 0));
+    });
+}
+
+#[test]
 fn plan_cancelled_can_be_ordered_again() {
     run_in_virtual_time(async {
         let fixture = PaymentFixture::start().await;

@@ -3,14 +3,14 @@
 use transcript_core::{
     accounts::{
         OrderState,
-        payments::{PortalOutcome, SubscribeOutcome},
+        payments::{PortalOutcome, ProviderObject, SubscribeOutcome},
     },
     directory::Plan,
     ids::OrderId,
 };
 
 use super::{
-    fake::{MONTH_S, now_s},
+    fake::{FakeEvent, MONTH_S, now_s},
     fixture::{StripeFixture, plans},
 };
 
@@ -69,6 +69,45 @@ async fn portal_of_paid_plan_ends_it_and_offers_no_other() {
     }
     fixture.deliver(fixture.stripe.cancel(&fixture.stripe.subscription("order-1"))).await;
     assert_eq!(open().await, PortalOutcome::NoPage, "it has ended");
+}
+
+/// The value of a field in the latest request for a portal page.
+fn portal_field(fixture: &StripeFixture, name: &str) -> Option<String> {
+    let pages = posted_forms(fixture, "/v1/billing_portal/sessions");
+    let mut fields = pages.last()?.lines().filter_map(|line| line.split_once('='));
+    fields.find(|(field, _)| *field == name).map(|(_, value)| value.to_owned())
+}
+
+#[tokio::test]
+async fn archived_price_and_configuration_are_replaced() {
+    const PRICE: &str = "flow_data[subscription_update_confirm][items][0][price]";
+    let fixture = StripeFixture::start().await;
+    fixture.subscribe("order-1", Plan::Starter).await;
+    fixture.deliver(fixture.stripe.pay("order-1", now_s())).await;
+    fixture.subscribe("order-2", Plan::Pro).await;
+    let price = portal_field(&fixture, PRICE).unwrap();
+    fixture.stripe.change(&price, "active", false);
+    fixture.stripe.discard_idempotency_keys();
+    fixture.subscribe("order-3", Plan::Pro).await;
+    assert_eq!(portal_field(&fixture, PRICE), None, "the page without a change");
+    fixture.subscribe("order-4", Plan::Pro).await;
+    assert!(portal_field(&fixture, PRICE).is_some_and(|new| new != price));
+
+    let account = fixture.account().await;
+    let open = async || fixture.payments.open_portal(&account, "https://v.example/account").await;
+    assert!(matches!(open().await.unwrap(), PortalOutcome::Opened(_)));
+    let configuration = portal_field(&fixture, "configuration").unwrap();
+    fixture.stripe.change(&configuration, "active", false);
+    fixture.stripe.discard_idempotency_keys();
+    open().await.unwrap_err();
+    assert!(matches!(open().await.unwrap(), PortalOutcome::Opened(_)));
+    assert_ne!(portal_field(&fixture, "configuration"), Some(configuration));
+    // A deleted customer says nothing about these objects: they are not searched for again.
+    fixture.stripe.delete(account.customer.as_ref().unwrap());
+    open().await.unwrap_err();
+    let requests = fixture.stripe.exchanges().len();
+    open().await.unwrap_err();
+    assert_eq!(fixture.stripe.exchanges().len(), requests + 1);
 }
 
 #[tokio::test]
@@ -183,6 +222,108 @@ async fn overdue_invoice_is_paid_before_plan_change() {
         assert_eq!(fixture.subscribe(order, Plan::Pro).await, owed, "{status}");
     }
     assert_eq!(fixture.stripe.count("cs"), 1, "a second subscription was started");
+    // The order of the present plan is paid with the invoice; those of another plan are not.
+    assert_eq!(fixture.subscribe("order-5", Plan::Starter).await, owed);
+    fixture.stripe.change(&invoice, "status", "paid");
+    fixture.stripe.change(&subscription, "status", "active");
+    fixture.deliver(vec![FakeEvent::new("invoice.paid", &fixture.stripe.object(&invoice))]).await;
+    for (order, state) in [
+        (invoice.as_str(), OrderState::Fulfilled),
+        ("order-5", OrderState::Fulfilled),
+        ("order-2", OrderState::Open),
+    ] {
+        assert_eq!(fixture.order(order).await.state, state, "{order}");
+    }
+    assert_eq!(fixture.order(&invoice).await.charged_minor(), 900, "paid without a payment at Stripe");
+}
+
+#[tokio::test]
+async fn first_invoice_paid_later_fulfills_both_orders() {
+    let fixture = StripeFixture::start().await;
+    fixture.subscribe("order-1", Plan::Starter).await;
+    let events = fixture.stripe.pay("order-1", now_s() - 60);
+    let subscription = fixture.stripe.subscription("order-1");
+    let invoice = fixture.stripe.latest_invoice(&subscription);
+    fixture.stripe.change(&invoice, "status", "open");
+    fixture.stripe.change(&subscription, "status", "incomplete");
+    let owed = format!("https://invoice.stripe.example/i/{invoice}");
+    assert_eq!(fixture.subscribe("order-2", Plan::Starter).await, owed);
+    fixture.stripe.change(&invoice, "status", "paid");
+    fixture.stripe.change(&subscription, "status", "active");
+    fixture.deliver(events).await;
+    for order in ["order-1", "order-2"] {
+        assert_eq!(fixture.order(order).await.state, OrderState::Fulfilled, "{order}");
+    }
+    assert_eq!(fixture.receipts().await, ["receipt-order-1"], "it is one payment");
+}
+
+#[tokio::test]
+async fn open_invoice_of_ended_subscription_fulfills_its_order() {
+    let fixture = StripeFixture::start().await;
+    fixture.subscribe("order-1", Plan::Starter).await;
+    let started_s = now_s() - MONTH_S - 3_600;
+    fixture.deliver(fixture.stripe.pay("order-1", started_s)).await;
+    let subscription = fixture.stripe.subscription("order-1");
+    fixture.deliver(fixture.stripe.renew(&subscription, started_s + MONTH_S, false)).await;
+    fixture.subscribe("order-2", Plan::Starter).await;
+    fixture.stripe.cancel(&subscription);
+    fixture.payments.close(&fixture.account().await).await.unwrap();
+    assert_eq!(fixture.order("order-2").await.state, OrderState::Expired);
+    let invoice = fixture.stripe.latest_invoice(&subscription);
+    fixture.stripe.change(&invoice, "status", "paid");
+    fixture.deliver(vec![FakeEvent::new("invoice.paid", &fixture.stripe.object(&invoice))]).await;
+    assert_eq!(fixture.order("order-2").await.state, OrderState::Fulfilled);
+}
+
+#[tokio::test]
+async fn refunded_plan_paid_again_later_is_granted() {
+    let fixture = StripeFixture::start().await;
+    let now = now_s();
+    fixture.subscribe("order-1", Plan::Starter).await;
+    fixture.deliver(fixture.stripe.pay("order-1", now - MONTH_S / 2)).await;
+    let subscription = fixture.stripe.subscription("order-1");
+    fixture.subscribe("order-2", Plan::Pro).await;
+    fixture.deliver(fixture.stripe.exchange(&subscription, "pro", now, 450)).await;
+    fixture.deliver(fixture.stripe.refund(&fixture.stripe.payment("order-1"), 2_450)).await;
+    assert_eq!(fixture.account().await.plan, Plan::Starter);
+    // The operator switches back, and later to Pro again: the metadata still names order-2.
+    fixture.stripe.switch(&subscription, "starter");
+    fixture.stripe.renew(&subscription, now + MONTH_S, true);
+    fixture.stripe.exchange(&subscription, "pro", now + 41 * 86_400, 450);
+    fixture.advance(41 * 86_400);
+    fixture.payments.reconcile(&ProviderObject::new(subscription.clone())).await.unwrap();
+    assert_eq!(fixture.account().await.plan, Plan::Pro);
+    let order = async |id: &str| {
+        let order = fixture.order(id).await;
+        (order.state, order.returned_minor)
+    };
+    assert_eq!(order("order-2").await, (OrderState::Refunded, 2_450));
+    assert_eq!(order(&fixture.stripe.latest_invoice(&subscription)).await, (OrderState::Fulfilled, 0));
+}
+
+#[tokio::test]
+async fn unconfirmed_plan_order_expires_with_its_subscription() {
+    for is_closing in [true, false] {
+        let fixture = StripeFixture::start().await;
+        fixture.subscribe("order-1", Plan::Starter).await;
+        fixture.deliver(fixture.stripe.pay("order-1", now_s())).await;
+        fixture.subscribe("order-2", Plan::Pro).await;
+        let reconcile = async || match is_closing {
+            true => {
+                fixture.payments.close(&fixture.account().await).await.unwrap();
+            }
+            false => {
+                fixture.advance(3_600);
+                fixture.payments.reconcile_orders().await.unwrap();
+            }
+        };
+        reconcile().await;
+        assert_eq!(fixture.order("order-2").await.state, OrderState::Open, "it may still be confirmed");
+        fixture.stripe.cancel(&fixture.stripe.subscription("order-1"));
+        reconcile().await;
+        assert_eq!(fixture.order("order-2").await.state, OrderState::Expired);
+        assert_eq!(fixture.account().await.subscription, None, "nothing prevents the erasure");
+    }
 }
 
 #[tokio::test]

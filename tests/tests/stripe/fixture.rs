@@ -26,7 +26,7 @@ use verbatim::SystemClock;
 
 use super::fake::{FakeEvent, FakeStripe, KEY, SECRET};
 pub(crate) use crate::payments::fixture::plans;
-use crate::payments::fixture::register;
+use crate::payments::fixture::{queued_mails, register};
 
 /// Our client for a Stripe at this URL.
 pub(crate) fn checkout(url: &str) -> StripeProvider {
@@ -147,6 +147,11 @@ impl StripeFixture {
                 assert!(matches!(outcome, WebhookOutcome::Events(_)), "{}: {outcome:?}", event.kind);
             }
         }
+    }
+
+    /// The sorted ids of the receipts that were queued.
+    pub(crate) async fn receipts(&self) -> Vec<String> {
+        queued_mails(&*self.deps.outbox).await
     }
 
     /// The remaining purchased credits.

@@ -1,5 +1,6 @@
 //! Plans, paid at the fake: months, renewals, changes and refunds.
 
+use serde_json::json;
 use transcript_core::{
     Timestamp,
     accounts::{AccountsOptions, EffectivePlan, OrderState, PlanState},
@@ -82,7 +83,12 @@ async fn plan_change_uses_portal_and_prorates() {
     let (from, through, credits) = paid(&account);
     assert_eq!((from, through), (started_s, now + MONTH_S));
     assert!((10_995..=11_005).contains(&credits), "expected one and a half months: {credits}");
-    assert_eq!(fixture.order("order-2").await.state, OrderState::Fulfilled);
+    let order = fixture.order("order-2").await;
+    assert_eq!(
+        (order.state, order.amount_minor, order.charged_minor()),
+        (OrderState::Fulfilled, 2_900, 2_450)
+    );
+    assert_eq!(fixture.order("order-1").await.paid_minor, None, "the price");
     assert_eq!(
         (fixture.stripe.count("sub"), fixture.stripe.count("price"), fixture.stripe.count("bpc")),
         (1, 2, 1)
@@ -92,7 +98,9 @@ async fn plan_change_uses_portal_and_prorates() {
     fixture.deliver(fixture.stripe.refund(&payment, 2_450)).await;
     let account = fixture.account().await;
     assert_eq!((account.plan, paid(&account)), (Plan::Starter, (started_s, started_s + MONTH_S, 2_000)));
-    assert_eq!(fixture.order("order-2").await.state, OrderState::Refunded);
+    let order = fixture.order("order-2").await;
+    assert_eq!((order.state, order.returned_minor), (OrderState::Refunded, order.charged_minor()));
+    assert_eq!(fixture.receipts().await, ["receipt-order-1", "receipt-order-2"]);
 }
 
 #[tokio::test]
@@ -167,6 +175,69 @@ async fn refund_and_dispute_of_earlier_month_are_recorded() {
         }
         assert_eq!(fixture.order("order-1").await.refunded_credits.last(), Some(&10_000));
     }
+}
+
+#[tokio::test]
+async fn plan_refund_that_fails_later_restores_nothing() {
+    let fixture = StripeFixture::start().await;
+    fixture.subscribe("order-1", Plan::Pro).await;
+    fixture.deliver(fixture.stripe.pay("order-1", now_s())).await;
+    let payment = fixture.stripe.payment("order-1");
+    for (refund, expect) in
+        [(290, (Plan::Pro, PlanState::Paid, 9_000)), (2_610, (Plan::Free, PlanState::Free, 200))]
+    {
+        fixture.deliver(fixture.stripe.refund(&payment, refund)).await;
+        assert_eq!(effective_plan(&fixture.account().await), expect);
+        let charge = fixture.stripe.object(&payment)["latest_charge"].as_str().unwrap().to_owned();
+        let returned = fixture.stripe.object(&charge)["amount_refunded"].clone();
+        fixture.stripe.change(&charge, "amount_refunded", 0);
+        let failed = FakeEvent::new(
+            "refund.failed",
+            &json!({
+                "id": "re_test9", "object": "refund", "charge": charge, "payment_intent": payment, "status": "failed",
+            }),
+        );
+        fixture.deliver(vec![failed]).await;
+        assert_eq!(effective_plan(&fixture.account().await), expect, "the buyer would have plan and money");
+        fixture.stripe.change(&charge, "amount_refunded", returned);
+    }
+    let order = fixture.order("order-1").await;
+    assert_eq!((order.state, order.returned_minor), (OrderState::Refunded, 2_900));
+}
+
+#[tokio::test]
+async fn payments_of_deleted_customer_still_count() {
+    let fixture = StripeFixture::start().await;
+    fixture.subscribe("order-1", Plan::Pro).await;
+    fixture.deliver(fixture.stripe.pay("order-1", now_s())).await;
+    let old = fixture.account().await.customer.unwrap();
+    fixture.stripe.delete(&old);
+    fixture.buy("order-2", "1k").await;
+    let new = fixture.account().await.customer;
+    assert_ne!(new, Some(old));
+    let payment = fixture.stripe.payment("order-1");
+    fixture.deliver(fixture.stripe.dispute(&payment, "needs_response")).await;
+    assert!(fixture.account().await.blocked);
+    assert_eq!(fixture.order("order-1").await.state, OrderState::Disputed);
+    fixture.deliver(fixture.stripe.cancel(&fixture.stripe.subscription("order-1"))).await;
+    let account = fixture.account().await;
+    assert_eq!((account.subscription.clone(), account.customer.clone()), (None, new));
+    assert_eq!(effective_plan(&account), (Plan::Pro, PlanState::Paid, 10_000));
+    fixture.deliver(fixture.stripe.dispute(&payment, "lost")).await;
+    assert_eq!(effective_plan(&fixture.account().await), (Plan::Free, PlanState::Free, 200));
+}
+
+#[tokio::test]
+async fn plan_of_other_customer_is_not_granted() {
+    let fixture = StripeFixture::start().await;
+    fixture.buy("order-1", "1k").await;
+    fixture.subscribe("order-2", Plan::Pro).await;
+    let events = fixture.stripe.pay("order-2", now_s());
+    fixture.stripe.change(&fixture.stripe.subscription("order-2"), "customer", "cus_other");
+    fixture.deliver(events).await;
+    let account = fixture.account().await;
+    assert_eq!((effective_plan(&account), account.subscription), ((Plan::Free, PlanState::Free, 200), None));
+    assert_eq!(fixture.order("order-2").await.state, OrderState::Open);
 }
 
 #[tokio::test]

@@ -111,7 +111,12 @@ impl AccountAdmin {
     }
 
     /// Erases a version of an account.
-    async fn erase_version(&self, account: &Account, version: u64, now: Timestamp) -> Result<EraseOutcome> {
+    pub(super) async fn erase_version(
+        &self,
+        account: &Account,
+        version: u64,
+        now: Timestamp,
+    ) -> Result<EraseOutcome> {
         let mut is_retry = false;
         let erase = || {
             // An earlier try whose result was lost may have taken effect.

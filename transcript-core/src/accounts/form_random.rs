@@ -1,7 +1,7 @@
 //! Secrets that derive from a form, so that a form that is sent twice has one result.
 //!
-//! A browser sends a form twice on a double click, and shows the second response only. What a mailed link creates is
-//! stored as a digest, so only who can derive the secret again can return it again.
+//! A browser sends a form twice on a double click, and shows the second response only. The secret of a session or key
+//! is stored as a digest, so only who can derive the secret again can return it again.
 
 use std::sync::{
     Arc,
@@ -21,7 +21,7 @@ const WINDOW_MS: i64 = 10_000;
 /// Bytes of a digest.
 const BLOCK_LENGTH: u32 = 32;
 
-/// Random bytes that derive from the server's secret, a mailed link and the form of its page.
+/// Random bytes that derive from the server's secret, a mailed link or key id, and the form of the page.
 struct FormRandom {
     digest: KeyedDigest,
     purpose: &'static str,
@@ -44,11 +44,12 @@ impl Random for FormRandom {
     }
 }
 
-/// The sources of the secret that redeems a mailed link, in the order in which they are tried.
+/// The sources of the secret that a form makes, in the order in which they are tried.
 ///
-/// `form` is the random text of the page with the button. Empty, as in requests of programs: the only source is that of
-/// the context. Otherwise the first source is that of the present window, and the others find what the same form created
-/// in the window before, or on a server whose clock is in the next one.
+/// `link` is the mailed link, or the id of the key that the form creates or replaces. `form` is the random text of the
+/// page with the button. Empty, as in requests of programs: the only source is that of the context. Otherwise the first
+/// source is that of the present window, and the others find what the same form created in the window before, or on a
+/// server whose clock is in the next one.
 pub(super) fn link_randoms(
     context: &CallContext,
     digest: &KeyedDigest,
@@ -66,7 +67,7 @@ pub(super) fn link_randoms(
     sources.into()
 }
 
-/// The seeds of the present window and of those beside it. The link is a token of fixed length.
+/// The seeds of the present window and of those beside it. The link contains no separator.
 fn seeds(link: &str, form: &str, now: Timestamp) -> [String; 3] {
     let window = now.as_millis().div_euclid(WINDOW_MS);
     [window, window - 1, window + 1].map(|window| format!("{link}\0{window}\0{form}"))

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{AccountKeys, admin::account_not_found, sessions::form_id};
+use super::{
+    AccountKeys, admin::account_not_found, form_random::link_randoms, keys::new_key, sessions::form_id,
+};
 use crate::{
     directory::{Account, AccountKey, AddAccountKeyOutcome, NewAccountKey, NewKeyRecord, api_key::ApiKey},
     error::{ErrorKind, Result},
@@ -15,6 +17,8 @@ pub enum CreateAccountKeyOutcome {
     /// The key was created; it is shown once.
     Created(ApiKey),
     /// The same form created a key before: nothing was created.
+    ///
+    /// That key is no longer live, or too old to be shown again.
     Repeated,
     /// The account has [`AccountKeys::LIVE_MAX`] live keys.
     AccountFull,
@@ -40,7 +44,8 @@ impl AccountKeys {
 
     /// Creates a further key of an account. Its other keys stay.
     ///
-    /// `form` is random text of the form that requests the key: the same form creates one key.
+    /// `form` is random text of the form that requests the key: the same form creates one key. A browser that sends
+    /// the form twice shows the second response only: within ten to twenty seconds it has the same key.
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] if the account was erased; [`ErrorKind::Unsupported`] if the directory stores one key
@@ -56,34 +61,70 @@ impl AccountKeys {
         if !(1..=Self::NAME_LENGTH_MAX).contains(&length) || name.chars().any(char::is_control) {
             return Ok(CreateAccountKeyOutcome::InvalidName);
         }
-        let (keys, name, account) = (Arc::clone(self), name.to_owned(), account.id.clone());
-        let id = KeyId::new(form_id("key", &account, form));
+        let (keys, account) = (Arc::clone(self), account.id.clone());
+        let (name, form) = (name.to_owned(), form.to_owned());
         let work = async move {
-            let (key, record) = keys.new_key(keys.context.now())?;
-            let new = NewAccountKey { key: NewKeyRecord { id, ..record }, account, name };
-            let add = || keys.directory.add_account_key(new.clone(), Self::LIVE_MAX);
-            match keys.context.retry_store(add).await {
-                Ok(AddAccountKeyOutcome::Added) => Ok(CreateAccountKeyOutcome::Created(key)),
-                Ok(AddAccountKeyOutcome::AccountFull) => Ok(CreateAccountKeyOutcome::AccountFull),
-                Ok(AddAccountKeyOutcome::Missing) => Err(account_not_found()),
-                Err(error) if error.kind() == ErrorKind::Conflict => Ok(CreateAccountKeyOutcome::Repeated),
-                Err(error) => Err(error),
+            let id = KeyId::new(form_id("key", &account, &form));
+            for random in link_randoms(&keys.context, &keys.digest, "create-key", id.as_str(), &form) {
+                let (key, record) = new_key(random.as_ref(), keys.context.now())?;
+                let new = NewAccountKey {
+                    key: NewKeyRecord { id: id.clone(), ..record },
+                    account: account.clone(),
+                    name: name.clone(),
+                };
+                let add = || keys.directory.add_account_key(new.clone(), Self::LIVE_MAX);
+                match keys.context.retry_store(add).await {
+                    // Now, or by an earlier request of the form in this window: it may be revoked since.
+                    Ok(AddAccountKeyOutcome::Added) => {
+                        let owner = || keys.directory.key_owner(&new.key.digest);
+                        return Ok(match keys.context.retry_store(owner).await {
+                            Ok(None) => CreateAccountKeyOutcome::Repeated,
+                            // Without a response of the store, too: a key that is not shown is lost.
+                            Ok(Some(_)) | Err(_) => CreateAccountKeyOutcome::Created(key),
+                        });
+                    }
+                    Ok(AddAccountKeyOutcome::AccountFull) => return Ok(CreateAccountKeyOutcome::AccountFull),
+                    Ok(AddAccountKeyOutcome::Missing) => return Err(account_not_found()),
+                    // The form created a key in another window.
+                    Err(error) if error.kind() == ErrorKind::Conflict => {}
+                    Err(error) => return Err(error),
+                }
             }
+            Ok(CreateAccountKeyOutcome::Repeated)
         };
         self.context.transcripts.task(work).await?
     }
 
     /// Replaces one live key of an account by a new key of the same name; `None` if it is no live key of the account.
     ///
+    /// `form` is the [`super::AccountSessions::form_token`] of the page, or empty. A browser that sends the form twice
+    /// shows the second response only: within ten to twenty seconds the same form returns the same new key.
+    ///
     /// # Errors
     /// As [`AccountKeys::list`].
-    pub async fn rotate_one(self: &Arc<Self>, account: &AccountId, id: &KeyId) -> Result<Option<ApiKey>> {
+    pub async fn rotate_one(
+        self: &Arc<Self>,
+        account: &AccountId,
+        id: &KeyId,
+        form: &str,
+    ) -> Result<Option<ApiKey>> {
         let live = self.list(account).await?;
-        let Some(old) = live.into_iter().find(|live| live.key.id == *id) else { return Ok(None) };
-        let keys = Arc::clone(self);
+        // The form is in no database: with the id alone, who has a backup could derive the key.
+        let form = if form.is_empty() { String::new() } else { format!("{account}\n{form}") };
+        let (keys, id) = (Arc::clone(self), id.clone());
         let work = async move {
-            let (key, record) = keys.new_key(keys.context.now())?;
-            Ok(keys.replace(&old.key.digest, &record).await?.then_some(key))
+            let old = live.iter().find(|live| live.key.id == id);
+            for random in link_randoms(&keys.context, &keys.digest, "rotate-key", id.as_str(), &form) {
+                let (key, record) = new_key(random.as_ref(), keys.context.now())?;
+                let is_live = match old {
+                    Some(old) => keys.replace(&old.key.digest, &record).await?,
+                    None => live.iter().any(|live| live.key.digest == record.digest),
+                };
+                if is_live {
+                    return Ok(Some(key));
+                }
+            }
+            Ok(None)
         };
         self.context.transcripts.task(work).await?
     }

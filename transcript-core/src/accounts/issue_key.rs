@@ -8,7 +8,7 @@ use std::{sync::Arc, time::Duration};
 use super::AccountAdmin;
 use crate::{
     directory::{
-        Account, NewKeyRecord, RedeemOutcome, RedeemRequest, VerificationToken,
+        Account, EraseOutcome, NewKeyRecord, RedeemOutcome, RedeemRequest, VerificationToken,
         api_key::{ApiKey, ApiKind},
     },
     error::{Error, Result},
@@ -51,10 +51,17 @@ impl AccountAdmin {
         let work = async move {
             let account = admin.find(&selector).await?;
             match admin.redeem_own_token(&account.email, true).await? {
-                (RedeemOutcome::Issued { account, first: false }, key) => Ok((account, key)),
-                // Its address was erased and registered again since it was found.
-                _ => Err(Error::conflict("the account was erased at the same time")),
+                (RedeemOutcome::Issued { account, first: false }, key) => return Ok((account, key)),
+                // It was erased since it was found. The token has stored its address again, in a new account.
+                (RedeemOutcome::Issued { account: new, first: true }, _) => {
+                    let erased = admin.erase_version(&new, new.version, admin.context.now()).await?;
+                    if erased == EraseOutcome::Stale {
+                        tracing::warn!(account = %new.id, "account created by a key replacement was not erased");
+                    }
+                }
+                (RedeemOutcome::NeedsConfirmation | RedeemOutcome::Invalid, _) => {}
             }
+            Err(Error::conflict("the account was erased at the same time"))
         };
         self.context.transcripts.task(work).await?
     }

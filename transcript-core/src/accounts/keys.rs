@@ -207,13 +207,13 @@ impl AccountKeys {
     }
 
     /// Generates a key, and its record for storage.
-    pub(super) fn new_key(&self, now: Timestamp) -> Result<(ApiKey, NewKeyRecord)> {
+    fn new_key(&self, now: Timestamp) -> Result<(ApiKey, NewKeyRecord)> {
         new_key(self.context.random.as_ref(), now)
     }
 }
 
 /// Makes a key and its record of these random bytes.
-fn new_key(random: &dyn Random, now: Timestamp) -> Result<(ApiKey, NewKeyRecord)> {
+pub(super) fn new_key(random: &dyn Random, now: Timestamp) -> Result<(ApiKey, NewKeyRecord)> {
     let key = ApiKey::generate(ApiKind::V1, random)?;
     let id = KeyId::new(random_id(random, "key"));
     let record = NewKeyRecord { id, digest: key.digest(), hint: key.hint(), now };

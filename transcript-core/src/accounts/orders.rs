@@ -81,6 +81,9 @@ pub struct Order {
     /// The amount that was returned to the buyer, in the currency's smallest unit; it grows.
     /// 0 also for refunds before it was recorded.
     pub returned_minor: u64,
+    /// The amount that the buyer paid, if it is not the price: a credit at the provider paid the rest.
+    /// `None` also for invoices without a payment at the provider, and for payments before it was recorded.
+    pub paid_minor: Option<u64>,
     /// When it was written.
     pub created_at: Timestamp,
     /// Tag of the language of its receipt and pages; `None`: the service's first language. A renewal has that of its
@@ -111,7 +114,7 @@ impl Order {
         }
     }
 
-    /// This sale with the progress of `other`: version, state, payment and refunds.
+    /// This sale with the progress of `other`: version, state, payment, paid amount and refunds.
     pub(crate) fn with_progress_of(&self, other: &Self) -> Self {
         Self {
             version: other.version,
@@ -119,8 +122,14 @@ impl Order {
             payment: other.payment.clone(),
             refunded_credits: other.refunded_credits.clone(),
             returned_minor: other.returned_minor,
+            paid_minor: other.paid_minor,
             ..self.clone()
         }
+    }
+
+    /// The amount that the buyer paid or is to pay, in the currency's smallest unit.
+    pub fn charged_minor(&self) -> u64 {
+        self.paid_minor.unwrap_or(self.amount_minor)
     }
 
     /// The address of a page of this service in the order's language: with the parameter `hl`, unless the language is
@@ -160,8 +169,8 @@ pub trait OrderStore: fmt::Debug + Send + Sync + 'static {
     /// Stores a changed order if the stored version is `expected_version`, and increments its version.
     /// Returns whether it was stored; `false` also for an unknown order.
     ///
-    /// **Behaviour**: only state, payment, refunded credits and returned amount change. Item, buyer and price stay as they were
-    /// opened.
+    /// **Behaviour**: only state, payment, refunded credits, returned and paid amount change. Item, buyer and price
+    /// stay as they were opened.
     async fn update(&self, order: Order, expected_version: u64) -> Result<bool>;
 
     /// Lists the orders that are [`OrderState::Open`], oldest first.

@@ -45,6 +45,7 @@ fn order(id: &str) -> Order {
         payment: None,
         refunded_credits: Vec::new(),
         returned_minor: 0,
+        paid_minor: None,
         language: None,
         created_at: at(0),
     }
@@ -180,11 +181,14 @@ pub async fn revoked_amounts_are_kept(store: OrderTestStore) {
     expect_ok(store.open(order("a")).await);
     for (refunded_credits, version) in [vec![1], vec![1, 500], vec![1, 500, 1_000]].into_iter().zip(1..) {
         let returned_minor = version * 100;
-        let changed = Order { refunded_credits: refunded_credits.clone(), returned_minor, ..order("a") };
+        let paid_minor = (version > 1).then_some(version * 200);
+        let changed =
+            Order { refunded_credits: refunded_credits.clone(), returned_minor, paid_minor, ..order("a") };
         assert!(expect_ok(store.update(changed, version).await));
         expect_ok(store.open(order("a")).await);
-        let found = stored(&store, "a").await.map(|order| (order.refunded_credits, order.returned_minor));
-        assert_eq!(found, Some((refunded_credits, returned_minor)), "revoked amounts are kept");
+        let found = stored(&store, "a").await;
+        let found = found.map(|order| (order.refunded_credits, order.returned_minor, order.paid_minor));
+        assert_eq!(found, Some((refunded_credits, returned_minor, paid_minor)), "revoked amounts are kept");
     }
 }
 

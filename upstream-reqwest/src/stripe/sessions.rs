@@ -241,6 +241,7 @@ impl StripeProvider {
         match self.portal_page(customer, &return_url, PortalKind::Changing, flow).await {
             // A cancellation or scheduled change blocks the flow: the plain page lets the buyer undo it first.
             Err(fault) if fault.is_bad_request() => {
+                tracing::info!(order = %sale.order.id, %fault, "Stripe refused the page of a plan change");
                 found(self.plain_portal_page(customer, &return_url).await?, false)
             }
             outcome => found(outcome?, false),
@@ -305,9 +306,14 @@ impl StripeProvider {
             .with("configuration", self.portal(portal).await?)
             .with("return_url", return_url);
         // A page is valid for minutes, so each request needs a new one.
-        let session: StripePortalSession =
-            self.api.post_unkeyed("/v1/billing_portal/sessions", &form).await?;
-        Ok(session.url)
+        let session: StripeResult<StripePortalSession> =
+            self.api.post_unkeyed("/v1/billing_portal/sessions", &form).await;
+        let may_be_archived = |fault: &StripeError| fault.is_bad_request() && !fault.is_missing("customer");
+        if session.as_ref().is_err_and(may_be_archived) {
+            // The price or the configuration may have been archived manually: the next attempt searches for it again.
+            self.clear_catalog().await;
+        }
+        Ok(session?.url)
     }
 
     /// The page to which the buyer returns, in the language of the order.

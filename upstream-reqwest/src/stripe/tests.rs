@@ -115,6 +115,7 @@ fn sale() -> CheckoutRequest {
             payment: None,
             refunded_credits: Vec::new(),
             returned_minor: 0,
+            paid_minor: None,
             language: Some("pt-BR".to_owned()),
             created_at: Timestamp::from_millis(0),
         },

@@ -9,12 +9,12 @@ use transcript_core::{
 use super::{AccountPage, account_page, date, date_and_time, post_form};
 use crate::page::{Frame, PageContext, PageWidth, Section, assets::COPY_SCRIPT};
 
-/// The form that creates a key.
+/// The forms that create and replace keys.
 #[derive(Debug)]
 pub(crate) struct KeyForm<'a> {
-    /// Random text of the form: sent twice, it creates one key.
+    /// Random text of the forms: sent twice, a form makes one key.
     pub(crate) token: String,
-    /// A name that was not accepted.
+    /// A name of a new key that was not accepted.
     pub(crate) rejected: Option<&'a str>,
 }
 
@@ -35,7 +35,7 @@ pub(crate) fn keys(
             p { (text("keys.lead")) }
             @if account.blocked { p.note role="status" { (text("account.blocked")) } }
             @if keys.is_empty() { p { (text("keys.none")) } }
-            @for key in keys { (live_key(context, account, key, keys.len() == 1)) }
+            @for key in keys { (live_key(context, account, key, form, keys.len() == 1)) }
             @if is_full {
                 h2 { (text("keys.create_title")) }
                 p.note { (context.fill("keys.full", &[("count", &keys.len().to_string())])) }
@@ -49,7 +49,13 @@ pub(crate) fn keys(
 }
 
 /// A live key, and the forms that replace and revoke it.
-fn live_key(context: &PageContext, account: &Account, key: &AccountKey, is_last: bool) -> Markup {
+fn live_key(
+    context: &PageContext,
+    account: &Account,
+    key: &AccountKey,
+    form: &KeyForm<'_>,
+    is_last: bool,
+) -> Markup {
     let text = |key| context.text(key);
     let id = key.key.id.as_str();
     let revoke_hint = if is_last { "keys.revoke_last_hint" } else { "keys.revoke_hint" };
@@ -70,21 +76,28 @@ fn live_key(context: &PageContext, account: &Account, key: &AccountKey, is_last:
                 }
             }
             @if !account.blocked {
-                (key_action(context, id, "account/keys/rotate", "keys.rotate", "keys.rotate_hint"))
+                (key_action(context, id, Some(form), "account/keys/rotate", ["keys.rotate", "keys.rotate_hint"]))
             }
-            (key_action(context, id, "account/keys/revoke", "keys.revoke", revoke_hint))
+            (key_action(context, id, None, "account/keys/revoke", ["keys.revoke", revoke_hint]))
         }
     }
 }
 
 /// A form that changes a key, folded so that one click does nothing. `label` and `hint` are messages.
-fn key_action(context: &PageContext, id: &str, path: &str, label: &str, hint: &str) -> Markup {
+fn key_action(
+    context: &PageContext,
+    id: &str,
+    form: Option<&KeyForm<'_>>,
+    path: &str,
+    [label, hint]: [&str; 2],
+) -> Markup {
     html! {
         details {
             summary { (context.text(label)) }
             p { (context.text(hint)) }
             (post_form(context, path, html! {
                 input type="hidden" name="key" value=(id);
+                @if let Some(form) = form { input type="hidden" name="token" value=(form.token); }
                 button.other type="submit" aria-describedby=(id) { (context.text(label)) }
             }))
         }

@@ -62,7 +62,7 @@ pub(crate) fn orders(context: &PageContext, orders: &[Order], shop: &Shop<'_>) -
                                             (item(context, order))
                                         }
                                     }
-                                    td.number { (money(order.amount_minor, &order.currency)) }
+                                    td.number { (money(order.charged_minor(), &order.currency)) }
                                     td { (text(state_message(order.state))) }
                                 }
                             }
@@ -163,7 +163,7 @@ pub(crate) fn receipt(context: &PageContext, account: &Account, order: &Order) -
                 dt { (text("orders.item")) }
                 dd { (item(context, order)) }
                 dt { (text("orders.price")) }
-                dd { (money(order.amount_minor, &order.currency)) " (" (order.currency.to_ascii_uppercase()) ")" }
+                dd { (money(order.charged_minor(), &order.currency)) " (" (order.currency.to_ascii_uppercase()) ")" }
                 dt { (text("orders.state")) }
                 dd { (text(state_message(order.state))) }
                 (refund(context, order))
@@ -185,7 +185,7 @@ pub(in crate::page) fn refund(context: &PageContext, order: &Order) -> Markup {
             dd {
                 (context.fill("orders.refunded_of", &[
                     ("returned", &money(order.returned_minor, &order.currency)),
-                    ("price", &money(order.amount_minor, &order.currency)),
+                    ("price", &money(order.charged_minor(), &order.currency)),
                 ]))
             }
         }

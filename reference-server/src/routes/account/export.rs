@@ -1,14 +1,14 @@
-//! `/account/export`: the data of an account as JSON, sent page by page.
+//! The data of an account as JSON, sent page by page: `/account/export`, and the export of the admin API.
 //!
 //! An account may have millions of ledger entries: only a page of them is in memory.
 
-use std::mem::take;
+use std::{mem::take, sync::Arc};
 
 use axum::{body::Body, extract::State, response::Response};
 use bytes::Bytes;
 use transcript_core::{
     PageRequest, Result,
-    accounts::AccountExport as Export,
+    accounts::{AccountAdmin, AccountExport as Export},
     ids::AccountId,
     wire::v1::{AccountExport, StatementLine},
 };
@@ -33,15 +33,16 @@ pub(in crate::routes) async fn show(
     let export = app.accounts.admin.export_without_entries(&principal.account).await;
     match export {
         Ok(export) => {
-            attachment(ExportBody::new(app, &export).into_body(), "application/json", "account.json")
+            let body = ExportBody::new(Arc::clone(&app.accounts.admin), &export).into_body();
+            attachment(body, "application/json", "account.json")
         }
         Err(error) => store_failure(&context, &error),
     }
 }
 
 /// An export that is still to be sent.
-struct ExportBody {
-    app: AppState,
+pub(crate) struct ExportBody {
+    admin: Arc<AccountAdmin>,
     account: AccountId,
     /// What precedes the first entry; empty once it is sent.
     head: String,
@@ -55,12 +56,12 @@ struct ExportBody {
 
 impl ExportBody {
     /// The body of an export without entries.
-    fn new(app: AppState, export: &Export) -> Self {
+    pub(crate) fn new(admin: Arc<AccountAdmin>, export: &Export) -> Self {
         // The wire types always serialize, and have a statement.
         let json = serde_json::to_string(&AccountExport::from(export)).unwrap_or_default();
         let (head, tail) = json.split_once(NO_ENTRIES).unwrap_or_default();
         Self {
-            app,
+            admin,
             account: export.view.account.id.clone(),
             head: format!("{head}{OPEN_STATEMENT}"),
             separator: "\n",
@@ -69,7 +70,7 @@ impl ExportBody {
         }
     }
 
-    fn into_body(self) -> Body {
+    pub(crate) fn into_body(self) -> Body {
         Body::from_stream(futures_util::stream::try_unfold(self, |mut body| async move {
             let part = body.next_part().await.inspect_err(|error| {
                 tracing::warn!(account = %body.account, %error, "export of an account broken off");
@@ -81,7 +82,7 @@ impl ExportBody {
     /// The next part of the body; `None` at its end.
     async fn next_part(&mut self) -> Result<Option<Bytes>> {
         let Some(request) = self.next.take() else { return Ok(None) };
-        let found = self.app.accounts.admin.statement(self.account.as_str(), request).await?;
+        let found = self.admin.statement(self.account.as_str(), request).await?;
         let mut part = take(&mut self.head);
         for entry in &found.items {
             part.push_str(self.separator);

@@ -33,7 +33,7 @@ pub(in crate::routes) async fn show(
 
 /// Creates a further key, and shows it once.
 ///
-/// The same form creates one key: sent again, it leads to the list.
+/// The same form creates one key: sent again, it shows that key for some seconds, and later leads to the list.
 pub(in crate::routes) async fn create(
     State(app): State<AppState>,
     _: OwnForm,
@@ -65,7 +65,8 @@ pub(in crate::routes) async fn create(
 
 /// Replaces the key that the form names, and shows the new one once.
 ///
-/// A form that is sent again names a key that is no longer live, so a reload does not replace the new key.
+/// A form that is sent again names a key that is no longer live, so it does not replace the new key: it shows that key
+/// for some seconds, and later leads to the list.
 pub(in crate::routes) async fn rotate(
     State(app): State<AppState>,
     _: OwnForm,
@@ -73,11 +74,11 @@ pub(in crate::routes) async fn rotate(
     SignedIn(principal): SignedIn,
     sent: SentForm,
 ) -> Response {
-    let account = &principal.account;
+    let (account, id, form) = (&principal.account, KeyId::new(sent.field("key")), sent.field("token"));
     if account.blocked {
         return see_other(&context, "account/keys");
     }
-    match app.accounts.keys.rotate_one(&account.id, &KeyId::new(sent.field("key"))).await {
+    match app.accounts.keys.rotate_one(&account.id, &id, &form).await {
         Ok(Some(key)) => show_new(&app, &context, &key),
         Ok(None) => see_other(&context, "account/keys"),
         Err(error) => store_failure(&context, &error),

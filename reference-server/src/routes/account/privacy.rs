@@ -112,7 +112,11 @@ async fn close_and_delete(app: &AppState, account: &Account) -> Result<()> {
         if closed.blocked {
             return Err(Error::new(ErrorKind::Conflict, Retry::Never, "the account is blocked"));
         }
-        app.accounts.admin.delete(&closed, false).await?;
+        match app.accounts.admin.delete(&closed, false).await {
+            // A second click: the first one has deleted the account.
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            deleted => deleted?,
+        }
         app.delete_outbox_mails(&closed.email).await;
         Ok(())
     };

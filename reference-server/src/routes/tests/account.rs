@@ -1,4 +1,6 @@
-//! Pages of accounts: the way to end a plan, and downloads.
+//! Pages of accounts: the way to end a plan, keys, deletion, and downloads.
+
+use std::time::Duration;
 
 use http_body_util::BodyExt as _;
 use transcript_core::{
@@ -10,8 +12,12 @@ use crate::testing::{PaymentSetup, ServiceFixture, TestResponse, request};
 
 /// An account, and the cookie of a browser in which its holder is signed in.
 async fn signed_in(service: &ServiceFixture) -> (Account, String) {
-    service.account("ann@example.org").await;
-    let account = service.app.accounts.admin.show("ann@example.org").await.unwrap().account;
+    signed_in_as(service, "ann@example.org").await
+}
+
+async fn signed_in_as(service: &ServiceFixture, email: &str) -> (Account, String) {
+    service.account(email).await;
+    let account = service.app.accounts.admin.show(email).await.unwrap().account;
     let opened = service.app.accounts.sessions.open(&account.id, "Firefox").await.unwrap();
     (account, format!("__Host-verbatim_session={}", opened.token))
 }
@@ -110,5 +116,115 @@ async fn account_export_is_sent_in_pages_and_limited() {
         let limited = get(&service, target, &cookie).await;
         assert_eq!(limited.status, 429, "{target}");
         assert!(limited.header("retry-after").is_some(), "{limited:?}");
+    }
+}
+
+/// The key that a page shows.
+#[track_caller]
+fn shown_key(page: &TestResponse) -> String {
+    assert_eq!(page.status, 200, "{page:?}");
+    let (_, rest) = page.text.split_once(" id=\"key\" dir=\"ltr\">").unwrap();
+    rest.split('<').next().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn account_key_form_sent_twice_shows_same_key() {
+    let service = ServiceFixture::start().await;
+    let (account, cookie) = signed_in(&service).await;
+    let keys = &service.app.accounts.keys;
+    let old = keys.list(&account.id).await.unwrap().remove(0).key.id;
+    for (target, form, count) in [
+        ("/account/keys/rotate", format!("key={old}&token=0123456789"), 1),
+        ("/account/keys/create", "name=laptop&token=0123456789".to_owned(), 2),
+    ] {
+        let send = || post(&service, target, &cookie, &form);
+        let (first, second) = tokio::join!(send(), send());
+        service.clock.advance(Duration::from_secs(5));
+        let key = shown_key(&first);
+        assert_eq!((shown_key(&second), shown_key(&send().await)), (key.clone(), key.clone()), "{target}");
+        assert_eq!(keys.list(&account.id).await.unwrap().len(), count, "{target}");
+        let bearer = format!("Bearer {key}");
+        let used = service.send(request("GET", "/api/v1/me", &[("authorization", &bearer)], "")).await;
+        assert_eq!(used.status, 200, "{target}");
+        // A reload later.
+        service.clock.advance(Duration::from_secs(30));
+        check_list(&send().await);
+        assert_eq!(keys.list(&account.id).await.unwrap().len(), count, "{target}");
+    }
+}
+
+/// Asserts that a response leads to the list of keys, and shows none.
+#[track_caller]
+fn check_list(response: &TestResponse) {
+    let location = response.header("location");
+    assert_eq!((response.status.as_u16(), location), (303, Some("../../account/keys")), "{response:?}");
+}
+
+#[tokio::test]
+async fn account_key_is_shown_to_its_own_form_only() {
+    const ROTATE: &str = "/account/keys/rotate";
+    const CREATE: &str = "/account/keys/create";
+    let service = ServiceFixture::start().await;
+    let (account, ann) = signed_in(&service).await;
+    let (_, ben) = signed_in_as(&service, "ben@example.org").await;
+    let old = service.app.accounts.keys.list(&account.id).await.unwrap().remove(0).key.id;
+    let page = get(&service, "/account/keys", &ann).await.text;
+    let (_, rotate_form) = page.split_once("account/keys/rotate\"").unwrap();
+    let (_, rest) = rotate_form.split_once("name=\"token\" value=\"").unwrap();
+    let token = rest.split('"').next().unwrap();
+    assert_eq!((token.len(), rotate_form.find("</form>") > rotate_form.find(token)), (32, true), "{page}");
+
+    let form = |token: &str| format!("key={old}&token={token}");
+    let rotated = shown_key(&post(&service, ROTATE, &ann, &form(token)).await);
+    let other = "0".repeat(32);
+    for (cookie, token) in [(&ann, other.as_str()), (&ann, ""), (&ben, token)] {
+        check_list(&post(&service, ROTATE, cookie, &form(token)).await);
+    }
+    assert_eq!(shown_key(&post(&service, ROTATE, &ann, &form(token)).await), rotated);
+    let create = format!("name=laptop&token={token}");
+    let [first, second] = [&ann, &ben].map(|cookie| post(&service, CREATE, cookie, &create));
+    assert_ne!(shown_key(&first.await), shown_key(&second.await));
+}
+
+#[tokio::test]
+async fn account_key_that_is_not_live_is_not_shown_as_new() {
+    let service = ServiceFixture::start().await;
+    let (account, cookie) = signed_in(&service).await;
+    let keys = &service.app.accounts.keys;
+    for end in ["revoke", "rotate"] {
+        let form = format!("name={end}&token=0123456789{end}");
+        let create = || post(&service, "/account/keys/create", &cookie, &form);
+        shown_key(&create().await);
+        let live = keys.list(&account.id).await.unwrap();
+        let id = &live.iter().find(|live| live.name.as_deref() == Some(end)).unwrap().key.id;
+        let ended = format!("key={id}&token=0123456789");
+        post(&service, &format!("/account/keys/{end}"), &cookie, &ended).await;
+        check_list(&create().await);
+    }
+}
+
+#[tokio::test]
+async fn account_deletion_sent_twice_is_confirmed_twice() {
+    let service = ServiceFixture::start().await;
+    let (_, cookie) = signed_in(&service).await;
+    let send = || post(&service, "/account/delete", &cookie, "email=ann%40example.org");
+    // Both are authenticated before either deletes.
+    let (first, second) = tokio::join!(send(), send());
+    for response in [first, second] {
+        let location = response.header("location");
+        assert_eq!((response.status.as_u16(), location), (303, Some("../account/deleted")), "{response:?}");
+    }
+}
+
+#[tokio::test]
+async fn sign_in_form_names_cookie_that_it_sets() {
+    let service = ServiceFixture::start().await;
+    let page = service.get("/sign-in?next=account/orders").await.text;
+    assert!(page.contains("sets a cookie only to take you back to the page you wanted to see"), "{page}");
+    for (form, is_set) in
+        [("email=ann%40example.org&next=account/orders", true), ("email=ben%40example.org", false)]
+    {
+        let sent = post(&service, "/sign-in", "", form).await;
+        assert_eq!((sent.status.as_u16(), sent.header("set-cookie").is_some()), (303, is_set), "{sent:?}");
     }
 }

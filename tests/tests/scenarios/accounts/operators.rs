@@ -100,6 +100,23 @@ fn erased_account_keeps_entries_without_personal_data() {
     });
 }
 
+#[test]
+fn key_for_account_erased_at_same_time_creates_no_account() {
+    run_scenario(with_credits([5, 0, 0, 0]), |life| async move {
+        let (accounts, account) = (&life.accounts[0], new_account(&life).await);
+        let read = accounts.admin.show(&account.email).await.unwrap().account;
+        let delay = Duration::from_millis(100);
+        life.world.gate.set_faults(FaultPlan::SlowStore { stores: "directory.put_token", delay });
+        let (issued, erased) =
+            tokio::join!(accounts.admin.issue_key(&account.email), accounts.admin.delete(&read, false));
+        erased.unwrap();
+        assert_eq!(issued.unwrap_err().kind(), ErrorKind::Conflict);
+        for account_ref in [account.id.as_str(), &account.email] {
+            assert_eq!(accounts.admin.show(account_ref).await.unwrap_err().kind(), ErrorKind::NotFound);
+        }
+    });
+}
+
 /// An unpaid order of a pack.
 fn order(account: &SimAccount, life: &ProcessLife) -> Order {
     open_order("order-1", account.id.clone(), life.now())

@@ -13,7 +13,9 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::{
-    harness::{ServerFixture, ServerReply, run, send_once_with, text, verbatim_with, wait_until},
+    harness::{
+        ServerFixture, ServerReply, psql, run, send_once_with, sqlite, text, verbatim_with, wait_until,
+    },
     postgres::PostgresFixture,
 };
 
@@ -58,6 +60,15 @@ impl TestStorage {
 
     fn json(&self, arguments: &[&str]) -> Result<Value> {
         Ok(serde_json::from_str(&self.stdout(arguments)?)?)
+    }
+
+    /// Runs a statement on the ledger, in the form for its database.
+    fn sql(&self, in_file: &str, on_server: &str) -> Result<()> {
+        match self.settings().iter().find(|(name, _)| *name == "VERBATIM_STORAGE__URL") {
+            Some((_, url)) => psql(url, on_server)?,
+            None => sqlite(&self.data().path().join("verbatim.db"), in_file)?,
+        };
+        Ok(())
     }
 
     fn start(&self) -> Result<ServerFixture> {

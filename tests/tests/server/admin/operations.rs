@@ -179,6 +179,9 @@ async fn admin_accounts_are_managed_over_http_and_command() -> Result<()> {
         assert_eq!(statement["items"][0]["memo"], "contract 17");
         let export = admin.get(&format!("{path}/export")).await?;
         assert_eq!(export, storage.json(&["accounts", "export", &id])?);
+        let sent = admin.send("GET", &format!("{path}/export"), Value::Null).await?;
+        assert_eq!(sent.header("content-length"), "", "an export is sent in parts");
+        assert_eq!(sent.header("content-type"), "application/json; charset=utf-8");
 
         let blocked = admin.json("PATCH", &path, json!({ "blocked": true }), 200).await?;
         assert_eq!(blocked["blocked"], true);
@@ -270,6 +273,38 @@ async fn admin_withdrawal_does_not_depend_on_audit_log() -> Result<()> {
     assert_eq!((&done["withdrawn"], &done["was_withdrawn"]), (&json!(true), &json!(false)));
     let log = std::fs::read_to_string(storage.data().path().join("log"))?;
     assert!(log.contains("operation not recorded") && log.contains(VIDEO), "{log}");
+    Ok(())
+}
+
+/// An account whose credits cannot be granted exists, with a key that is printed once.
+#[tokio::test(flavor = "multi_thread")]
+async fn admin_account_without_its_credits_is_reported() -> Result<()> {
+    for storage in TestStorage::all()? {
+        let admin = AdminServer::start(&storage).await?;
+        storage.sql(
+            "CREATE TRIGGER refuse BEFORE INSERT ON ledger_entries BEGIN SELECT RAISE(ABORT, 'full'); END",
+            "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'full'; END $$;
+            CREATE TRIGGER refuse BEFORE INSERT ON ledger_entries FOR EACH ROW EXECUTE FUNCTION refuse()",
+        )?;
+        let create = ["accounts", "create", "shop", "--credits", "50", "--memo", "contract 17"];
+        let (key, error) = storage.command(&create, 1)?;
+        assert!(key.starts_with("vba_") && error.contains("not granted"), "{key} {error}");
+        let fields = json!({ "name": "other", "credits": 50 });
+        let made = admin.json("POST", "/admin/accounts", fields, 201).await?;
+        assert!(text(&made["api_key"])?.starts_with("vba_") && made["ungranted"].is_string(), "{made}");
+        assert_eq!(made["credits_remaining"], 200);
+
+        storage.sql("DROP TRIGGER refuse", "DROP TRIGGER refuse ON ledger_entries")?;
+        let remedy = error.split('`').nth(1).context("no command")?;
+        let remedy = remedy.strip_suffix(" --memo 'contract 17'").context("no memo")?;
+        let arguments: Vec<&str> = remedy.split(' ').skip(1).chain(["--memo", "contract 17"]).collect();
+        for _ in 0..2 {
+            assert_eq!(storage.stdout(&arguments)?, "shop: 250 credits left\n", "{remedy}");
+        }
+        let fields = json!({ "name": "third", "credits": 50 });
+        let made = admin.json("POST", "/admin/accounts", fields, 201).await?;
+        assert_eq!((&made["credits_remaining"], &made["ungranted"]), (&json!(250), &Value::Null));
+    }
     Ok(())
 }
 

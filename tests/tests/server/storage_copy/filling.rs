@@ -83,9 +83,9 @@ fn insert_accounts(data: &TempDir) -> Result<()> {
             ('m2', 'verify', NULL, 3, NULL, 1795132800000, NULL);
         INSERT INTO orders VALUES
             ('o1', 2, 'acc-ann', 'pack', 'pack-500', 500, 900, 'usd', 'fulfilled', 'cs_1', 1795132800000, '[100,200]', 300,
-                'ja'),
+                'ja', 850),
             ('o2', 1, 'acc-ann', 'plan', 'pro', 10000, 2900, 'usd', 'open', NULL, 1795132800001, '[]', 0,
-                NULL);";
+                NULL, NULL);";
     sqlite(&data.path().join("verbatim.db"), statements).map(drop)
 }
 

@@ -44,29 +44,31 @@ async fn account_keys_are_rotated_and_revoked_one_by_one() -> Result<()> {
     let mut browser = BrowserFixture::new(&server);
     browser.sign_in(&mut outbox, "ann%40example.org").await?;
     let (laptop, form) = create(&mut browser, "My+%3Cb%3Elaptop").await?;
+    // A double click sends the form again, and the browser shows this response only.
+    let again = browser.post("/account/keys/create", &form).await?;
+    assert_eq!(new_key(&again.text())?, laptop);
     let (build, _) = create(&mut browser, "Build+%26+release").await?;
     for key in [&first, &laptop, &build] {
         assert_eq!(status(&server, key).await?, 200);
     }
-    // A reload sends the form again, which must not create another key.
-    let again = browser.post("/account/keys/create", &form).await?;
-    assert_eq!((again.status.as_u16(), again.header("location")), (303, "../../account/keys"));
     let page = browser.get("/account/keys").await?.text();
     assert!(page.contains("My &lt;b&gt;laptop") && page.contains("Build &amp; release"), "{page}");
     let ids = listed(&page);
     let [_, laptop_id, build_id] = ids.as_slice() else { panic!("three keys: {page}") };
 
-    let form = format!("key={laptop_id}");
+    let form = format!("key={laptop_id}&token={}", hidden_field(&page, "token")?);
     let rotated = browser.post("/account/keys/rotate", &form).await?;
     let successor = new_key(&rotated.text())?;
+    let again = browser.post("/account/keys/rotate", &form).await?;
+    assert_eq!(new_key(&again.text())?, successor);
+    // Another form names a dead key.
+    let other = format!("key={laptop_id}&token={}", "0".repeat(32));
+    let other = browser.post("/account/keys/rotate", &other).await?;
+    assert_eq!((other.status.as_u16(), other.header("location")), (303, "../../account/keys"));
     let states = [(&first, 200), (&laptop, 401), (&successor, 200), (&build, 200)];
     for (key, expected) in states {
         assert_eq!(status(&server, key).await?, expected, "the other keys stay");
     }
-    // Sent again, the form names a dead key.
-    let again = browser.post("/account/keys/rotate", &form).await?;
-    assert_eq!((again.status.as_u16(), again.header("location")), (303, "../../account/keys"));
-    assert_eq!(status(&server, &successor).await?, 200);
     assert!(browser.get("/account/keys").await?.text().contains("My &lt;b&gt;laptop"), "the name stays");
 
     // The rotation of the API replaces the key of the request.

@@ -135,7 +135,7 @@ impl StripeState {
             ("POST", ["products"]) => self.make_product(fields)?,
             ("GET", ["events"]) => self.events(fields),
             ("GET", ["products", id]) => self.read(id)?,
-            ("GET", ["prices"]) => self.list("price", &[("lookup_key", fields.get("lookup_keys[]"))]),
+            ("GET", ["prices"]) => self.list_active("price", &[("lookup_key", fields.get("lookup_keys[]"))]),
             ("POST", ["prices"]) => self.make_price(fields)?,
             ("GET", ["checkout", "sessions"]) => {
                 let wanted = ["customer", "status", "payment_intent"].map(|name| (name, fields.get(name)));
@@ -167,7 +167,7 @@ impl StripeState {
             ("GET", ["invoices" | "payment_intents", id]) => self.read(id)?,
             ("GET", ["invoice_payments"]) => self.payments_of(fields.get("payment[payment_intent]")),
             ("GET", ["disputes"]) => self.list("dp", &[("payment_intent", fields.get("payment_intent"))]),
-            ("GET", ["billing_portal", "configurations"]) => self.list("bpc", &[]),
+            ("GET", ["billing_portal", "configurations"]) => self.list_active("bpc", &[]),
             ("POST", ["billing_portal", "configurations"]) => self.make_configuration(fields),
             ("POST", ["billing_portal", "sessions"]) => self.make_portal_session(fields)?,
             _ => return Err(FakeRejection::missing("id")),
@@ -189,6 +189,15 @@ impl StripeState {
             wanted.iter().all(|(name, value)| value.is_none_or(|value| object[*name].as_str() == Some(value)))
         });
         json!({ "object": "list", "data": found, "has_more": false, "url": "/v1/things" })
+    }
+
+    /// As [`StripeState::list`], without archived objects.
+    fn list_active(&self, kind: &str, wanted: &[(&str, Option<&str>)]) -> Value {
+        let mut found = self.list(kind, wanted);
+        if let Some(data) = found["data"].as_array_mut() {
+            data.retain(|object| object["active"] == true);
+        }
+        found
     }
 
     /// Replaces ids by whole objects where requested, and removes fields that are sent only on request.
@@ -349,6 +358,11 @@ impl StripeState {
             return Err(FakeRejection::missing("customer"));
         }
         let confirm = "flow_data[subscription_update_confirm]";
+        for name in ["configuration".to_owned(), format!("{confirm}[items][0][price]")] {
+            if fields.get(&name).is_some_and(|id| self.object(id)["active"] == false) {
+                return Err(FakeRejection::new(400, "resource_inactive", "configuration"));
+            }
+        }
         if let Some(subscription) = fields.get(&format!("{confirm}[subscription]")) {
             let subscription = self.read(subscription)?;
             // A scheduled end must be reverted first.

@@ -64,7 +64,7 @@ impl MailBranding {
             OrderItem::Pack(_) => fill(&texts.pack, &[("credits", &credits)]),
             OrderItem::Plan(plan) => fill(&texts.plan, &[("plan", plan.as_str()), ("credits", &credits)]),
         };
-        let (major, minor) = (order.amount_minor / 100, order.amount_minor % 100);
+        let (major, minor) = (order.charged_minor() / 100, order.charged_minor() % 100);
         let price = format!("{major}.{minor:02} {}", order.currency.to_ascii_uppercase());
         let date = order.created_at.to_string();
         let values = [

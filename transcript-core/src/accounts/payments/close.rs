@@ -1,9 +1,9 @@
 //! Closing open payment pages before an account is erased, so that no payment arrives without an owner.
 
-use super::{Payments, ProviderObject, STORE_POLICY};
+use super::{PaidInvoice, PaymentSnapshot, Payments, ProviderObject, STORE_POLICY};
 use crate::{
     accounts::{
-        OrderState,
+        OrderItem, OrderState,
         orders::{Order, list_all_for_account},
     },
     directory::{Account, AccountRef, Plan, UpdateOutcome},
@@ -34,7 +34,32 @@ impl Payments {
     async fn close_order_page(&self, order: &Order) -> Result<()> {
         let Some(payment) = order.payment.as_ref().filter(|name| self.owns(name)) else { return Ok(()) };
         self.call_provider(self.provider()?.expire_checkout(payment)).await?;
-        self.reconcile(&ProviderObject::new(payment.clone())).await
+        self.reconcile(&ProviderObject::new(payment.clone())).await?;
+        self.expire_unconfirmed(order, payment).await
+    }
+
+    /// Expires an open plan order whose subscription ended before it was confirmed.
+    ///
+    /// Only an invoice that is still open can be paid then; its payment fulfills the expired order.
+    pub(super) async fn expire_unconfirmed(&self, order: &Order, payment: &str) -> Result<()> {
+        let OrderItem::Plan(_) = order.item else { return Ok(()) };
+        let stored = self.order(&order.id).await?;
+        let Some(order) = stored.filter(|order| order.state == OrderState::Open) else { return Ok(()) };
+        let subject = ProviderObject::new(payment);
+        let snapshots = self.call_provider(self.provider()?.snapshots(&subject)).await?;
+        // A paid invoice that names the order and was not granted: its page says so.
+        let is_unpaid = |invoice: &PaidInvoice| invoice.order.as_ref() != Some(&order.id);
+        let has_ended = snapshots.iter().any(|snapshot| match snapshot {
+            PaymentSnapshot::Subscription(state) => {
+                state.is_ended && state.subscription == payment && state.invoices.iter().all(is_unpaid)
+            }
+            PaymentSnapshot::Payment(_) => false,
+        });
+        if has_ended {
+            // After a concurrent change there is something to grant after all.
+            self.expire(&order).await?;
+        }
+        Ok(())
     }
 
     /// Cancels the subscription of an account whose payments were all refunded.

@@ -6,7 +6,7 @@
 
 use super::{
     PaymentAmounts, PaymentProgress, PaymentSnapshot, PaymentState, Payments, ProviderObject, STORE_POLICY,
-    UPDATE_ATTEMPTS_MAX, WebhookOutcome, WebhookRequest, contention_error,
+    UPDATE_ATTEMPTS_MAX, WebhookOutcome, WebhookRequest, contention_error, subscription::is_recorded,
 };
 use crate::{
     accounts::{Memo, Order, OrderItem, OrderState, change_account::change_account},
@@ -109,9 +109,7 @@ impl Payments {
             return Ok(true);
         }
         let Some(account) = self.account(&order.account).await? else {
-            let payment = order.payment.as_deref();
-            tracing::error!(order = %order.id, payment, "paid order has no account; refund required");
-            return Ok(true);
+            return self.finish_erased(order, money).await;
         };
         let grant = GrantRequest {
             id: GrantId::new(order.id.as_str()),
@@ -133,7 +131,20 @@ impl Payments {
         self.finalize(&order, money).await
     }
 
-    /// Stores the returned amount and the total of credits to revoke, before any are revoked.
+    /// Records the refund or dispute of an erased account's order; logs a payment that is to be refunded.
+    async fn finish_erased(&self, order: &Order, money: &PaymentAmounts) -> Result<bool> {
+        if is_recorded(order) {
+            let Some(order) = self.record_refund(order, money).await? else { return Ok(false) };
+            return self.finalize(&order, money).await;
+        }
+        if money.needs_refund() {
+            let payment = order.payment.as_deref();
+            tracing::error!(order = %order.id, payment, "paid order has no account; refund required");
+        }
+        Ok(true)
+    }
+
+    /// Stores the paid and returned amounts and the total of credits to revoke, before any are revoked.
     /// `None` after a concurrent change of the order.
     ///
     /// The total never decreases: after a failed refund the seller has the money and must return it in another
@@ -146,14 +157,18 @@ impl Payments {
         }
         // The amounts of a failed refund stay recorded as its credits do.
         let returned_minor = money.returned_minor.max(order.returned_minor);
-        if target <= recorded && returned_minor == order.returned_minor {
+        // An invoice may be paid without a payment at the provider.
+        let is_other_amount = money.paid_minor > 0 && money.paid_minor != order.amount_minor;
+        let paid_minor = is_other_amount.then_some(money.paid_minor);
+        let is_same = returned_minor == order.returned_minor && paid_minor == order.paid_minor;
+        if target <= recorded && is_same {
             return Ok(Some(order.clone()));
         }
         if order.refunded_credits.len() >= REFUNDS_MAX {
             tracing::error!(order = %order.id, "too many partial refunds; the last one was ignored");
             return Ok(Some(order.clone()));
         }
-        let mut changed = Order { returned_minor, ..order.clone() };
+        let mut changed = Order { returned_minor, paid_minor, ..order.clone() };
         if target > recorded {
             changed.refunded_credits.push(target);
         }

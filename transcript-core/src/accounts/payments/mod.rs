@@ -8,6 +8,7 @@
 mod close;
 mod fulfillment;
 mod keyed_coalescer;
+mod matched_invoice;
 mod order_status;
 mod portal;
 mod prepared_checkout;
@@ -153,6 +154,7 @@ impl Payments {
                 && stored.payment == changed.payment
                 && stored.refunded_credits == changed.refunded_credits
                 && stored.returned_minor == changed.returned_minor
+                && stored.paid_minor == changed.paid_minor
         }))
     }
 }

@@ -1,6 +1,9 @@
 //! The status of an order for its page.
 
-use super::{PaidInvoice, PaymentProgress, PaymentSnapshot, Payments, ProviderObject, subscription};
+use super::{
+    PaidInvoice, PaymentProgress, PaymentSnapshot, Payments, ProviderObject,
+    matched_invoice::is_first_payment, subscription,
+};
 use crate::{
     accounts::{Order, OrderItem, OrderState},
     directory::Account,
@@ -164,5 +167,5 @@ fn first_invoice<'a>(order: &Order, snapshots: &'a [PaymentSnapshot]) -> Option<
             PaymentSnapshot::Payment(_) => None,
         })
         .flatten()
-        .find(|invoice| invoice.is_first_payment && invoice.order.as_ref() == Some(&order.id))
+        .find(|invoice| is_first_payment(invoice, order))
 }

@@ -175,6 +175,7 @@ impl Payments {
             payment: None,
             refunded_credits: Vec::new(),
             returned_minor: 0,
+            paid_minor: None,
             created_at: self.now(),
             language: request.language,
         };

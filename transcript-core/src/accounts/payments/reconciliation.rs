@@ -26,7 +26,7 @@ const REFUND_OVERLAP: Duration = HOUR;
 /// The age at which an order is first checked: its event should have arrived by then.
 const ORDER_AGE_MIN: Duration = Duration::from_secs(600);
 /// The age at which an order counts as never paid. Bank transfers take up to two weeks.
-const ORDER_AGE_MAX: Duration = Duration::from_secs(40 * 24 * 3_600);
+pub(super) const ORDER_AGE_MAX: Duration = Duration::from_secs(40 * 24 * 3_600);
 /// The age at which an order without a page is given up: its request will not be repeated any more.
 const UNOPENED_AGE_MAX: Duration = Duration::from_secs(2 * 24 * 3_600);
 /// How long after its end a month without a paid renewal is checked.
@@ -64,6 +64,7 @@ impl Payments {
         }
         if let Some(payment) = payment {
             self.reconcile(&ProviderObject::new(payment.clone())).await?;
+            self.expire_unconfirmed(order, payment).await?;
         }
         let is_given_up = age > ORDER_AGE_MAX || order.payment.is_none() && age > UNOPENED_AGE_MAX;
         if is_given_up && let Some(order) = self.order(&order.id).await? {

@@ -64,6 +64,11 @@ impl PaymentAmounts {
     pub fn is_returned(&self) -> bool {
         self.paid_minor > 0 && self.returned_minor >= self.paid_minor
     }
+
+    /// Whether a payment that cannot be granted is still to be returned.
+    pub(super) fn needs_refund(&self) -> bool {
+        !self.is_returned() && !self.disputed
+    }
 }
 
 /// State of a subscription.
@@ -145,6 +150,14 @@ mod tests {
         }
         assert!(!money(0, 0).is_returned(), "a free item cannot be returned");
         assert!(money(5, 5).is_returned() && !money(5, 4).is_returned());
+    }
+
+    #[test]
+    fn payment_needs_refund_until_it_is_returned_or_disputed() {
+        assert!(money(5, 0).needs_refund() && money(5, 4).needs_refund());
+        assert!(!money(5, 5).needs_refund(), "it was refunded");
+        let disputed = PaymentAmounts { disputed: true, ..money(5, 0) };
+        assert!(!disputed.needs_refund(), "the bank has withdrawn it");
     }
 
     proptest! {

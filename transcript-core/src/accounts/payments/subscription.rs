@@ -9,10 +9,15 @@ use std::time::Duration;
 
 use super::{
     CURRENCY, PaidInvoice, PaymentAmounts, Payments, STORE_POLICY, SubscriptionState, UPDATE_ATTEMPTS_MAX,
-    contention_error, fulfillment::is_expected_amount,
+    contention_error,
+    fulfillment::is_expected_amount,
+    matched_invoice::{MatchedInvoice, ends_paid_period, is_current, is_first_payment},
 };
 use crate::{
-    accounts::{Order, OrderItem, OrderState, PlanPayment, apply_payments, paid_periods::anchor_before},
+    accounts::{
+        Order, OrderItem, OrderState, PlanPayment, apply_payments, orders::list_all_for_account,
+        paid_periods::anchor_before,
+    },
     directory::{Account, PaidPeriod, Plan, UpdateOutcome},
     error::Result,
     ids::{AccountId, OrderId},
@@ -49,14 +54,10 @@ impl Payments {
             if self.account(&owner).await?.is_some() {
                 return Ok(Some(owner));
             }
-            let (subscription, invoice) =
-                (&state.subscription, state.invoices.last().map(|invoice| invoice.invoice.as_str()));
-            tracing::error!(account = %owner, %subscription, invoice, "paid plan has no account; refund required");
+            self.finish_erased_plan(&matched, state).await?;
             return Ok(None);
         };
-        if let (Some(known), Some(payer)) = (&account.customer, &state.customer)
-            && known != payer
-        {
+        if !is_own_customer(account, state, &matched) {
             tracing::error!(account = %owner, "plan paid by another customer; nothing was granted");
             return Ok(None);
         }
@@ -69,6 +70,9 @@ impl Payments {
         }
         let now = self.now();
         matched.retain(|matched_invoice| has_begun(matched_invoice.invoice, now));
+        if !self.record_refunds(&mut matched).await? {
+            return Ok(Some(owner));
+        }
         let is_concurrent = is_running(account, now) && !is_own_period(account, state, &matched);
         if is_concurrent {
             self.open_credit_orders(account, state, &mut matched).await?;
@@ -102,7 +106,7 @@ impl Payments {
                 Some(id) => self.order(id).await?,
                 None => None,
             };
-            let is_first = invoice.is_first_payment && sale.is_some();
+            let is_first = sale.as_ref().is_some_and(|sale| is_first_payment(invoice, sale));
             let record = match is_first {
                 true => sale.clone(),
                 false => self.order(&OrderId::new(invoice.invoice.clone())).await?,
@@ -160,9 +164,43 @@ impl Payments {
             payment: None,
             refunded_credits: Vec::new(),
             returned_minor: 0,
+            paid_minor: None,
             created_at: invoice.created_at,
             language: None,
         }))
+    }
+
+    /// Records the refunds and disputes of an erased account's payments; logs the payments to be refunded.
+    async fn finish_erased_plan(
+        &self,
+        matched: &[MatchedInvoice<'_>],
+        state: &SubscriptionState,
+    ) -> Result<()> {
+        for matched_invoice in matched {
+            let MatchedInvoice { invoice, terms, .. } = matched_invoice;
+            if matched_invoice.is_recorded() {
+                self.record(&matched_invoice.record_id(), invoice, ReceiptMode::None).await?;
+            } else if invoice.money.needs_refund() {
+                let (account, subscription, invoice) =
+                    (&terms.account, &state.subscription, &invoice.invoice);
+                tracing::error!(%account, %subscription, %invoice, "paid plan has no account; refund required");
+            }
+        }
+        Ok(())
+    }
+
+    /// Stores the refunds before they change the account: a refund that fails later still counts.
+    /// `false` after a concurrent change of an order.
+    async fn record_refunds(&self, matched: &mut [MatchedInvoice<'_>]) -> Result<bool> {
+        for matched_invoice in matched {
+            let money = &matched_invoice.invoice.money;
+            let Some(record) = &matched_invoice.record else { continue };
+            if money.returned_minor > record.returned_minor {
+                let Some(recorded) = self.record_refund(record, money).await? else { return Ok(false) };
+                matched_invoice.record = Some(recorded);
+            }
+        }
+        Ok(true)
     }
 
     /// Writes the order of a renewal.
@@ -204,6 +242,9 @@ impl Payments {
             )
             .await?;
         }
+        if !matched_invoice.is_recorded() {
+            self.record_overdue_orders(matched_invoice, account, state).await?;
+        }
         self.record(&matched_invoice.record_id(), matched_invoice.invoice, ReceiptMode::Mail).await?;
         // A plan change that waited for the end of the month arrives with a renewal.
         let pending_change =
@@ -212,6 +253,30 @@ impl Payments {
             Some(sale) => self.record(&sale.id, matched_invoice.invoice, ReceiptMode::None).await,
             None => Ok(()),
         }
+    }
+
+    /// Records a payment in the other orders that opened its invoice's page, also in expired ones.
+    async fn record_overdue_orders(
+        &self,
+        matched_invoice: &MatchedInvoice<'_>,
+        account: &Account,
+        state: &SubscriptionState,
+    ) -> Result<()> {
+        let (invoice, terms, record_id) =
+            (matched_invoice.invoice, &matched_invoice.terms, matched_invoice.record_id());
+        let orders = list_all_for_account(self.deps.orders.as_ref(), &account.id, STORE_POLICY).await?;
+        let is_paid_by_invoice = |order: &&Order| {
+            !is_recorded(order)
+                && order.id != record_id
+                && order.payment.as_ref() == Some(&state.subscription)
+                && order.created_at >= invoice.created_at
+                && (&order.item, order.amount_minor, &order.currency)
+                    == (&terms.item, terms.amount_minor, &terms.currency)
+        };
+        for order in orders.iter().filter(is_paid_by_invoice) {
+            self.record(&order.id, invoice, ReceiptMode::None).await?;
+        }
+        Ok(())
     }
 
     /// Grants a credit order, or expires it if the payment was already counted for the plan.
@@ -275,68 +340,6 @@ pub(super) fn is_recorded(order: &Order) -> bool {
     !matches!(order.state, OrderState::Open | OrderState::Expired)
 }
 
-/// A paid invoice whose amount and plan match its order.
-struct MatchedInvoice<'a> {
-    invoice: &'a PaidInvoice,
-    /// Whether it is the first payment of the order that it names.
-    is_first: bool,
-    /// The terms of the sale, as an order.
-    terms: Order,
-    /// The order that the invoice names.
-    sale: Option<Order>,
-    /// The order that records the invoice's outcome.
-    record: Option<Order>,
-    /// The credit order, if there is one.
-    credit_order: Option<Order>,
-}
-
-impl MatchedInvoice<'_> {
-    /// The id of the order that records the outcome: of the first payment, or of the renewal.
-    fn record_id(&self) -> OrderId {
-        match self.sale.as_ref().filter(|_| self.is_first) {
-            Some(sale) => sale.id.clone(),
-            None => OrderId::new(self.invoice.invoice.clone()),
-        }
-    }
-
-    /// Whether the invoice counts for the account's plan, rather than as credits.
-    fn counts_for_plan(&self, account: &Account, state: &SubscriptionState) -> bool {
-        match self.credit_order.as_ref().map(|credit_order| credit_order.state) {
-            None | Some(OrderState::Expired) => true,
-            // Written by a worker that had not yet read the account's new plan.
-            Some(OrderState::Open) => is_current(account, state) && ends_paid_period(account, self.invoice),
-            Some(_) => false,
-        }
-    }
-
-    fn has_pending_credit_order(&self, account: &Account, state: &SubscriptionState) -> bool {
-        let is_open =
-            self.credit_order.as_ref().is_some_and(|credit_order| credit_order.state == OrderState::Open);
-        is_open && !self.counts_for_plan(account, state)
-    }
-
-    /// Whether the invoice is not recorded yet and still has something to grant.
-    fn is_new(&self) -> bool {
-        self.credit_order.is_none()
-            && !self.record.as_ref().is_some_and(is_recorded)
-            && !self.invoice.money.is_returned()
-    }
-
-    /// An unpaid order with another id and the same terms.
-    fn unpaid_order(&self, id: OrderId) -> Order {
-        Order {
-            id,
-            version: 1,
-            state: OrderState::Open,
-            payment: Some(self.invoice.invoice.clone()),
-            refunded_credits: Vec::new(),
-            returned_minor: 0,
-            created_at: self.invoice.created_at,
-            ..self.terms.clone()
-        }
-    }
-}
-
 /// Whether an invoice's month has begun; later months are applied when they begin.
 pub(super) fn has_begun(invoice: &PaidInvoice, now: Timestamp) -> bool {
     invoice.period_start <= now.plus(CLOCK_LAG_MAX)
@@ -347,14 +350,14 @@ pub(super) fn is_running(account: &Account, now: Timestamp) -> bool {
     account.plan != Plan::Free && account.paid.is_some_and(|paid| now < paid.through)
 }
 
-/// Whether a subscription is the account's, or its replacement.
-fn is_current(account: &Account, state: &SubscriptionState) -> bool {
-    let present = account.subscription.as_ref();
-    present.is_some_and(|present| *present == state.subscription || Some(present) == state.replaces.as_ref())
-}
-
-fn ends_paid_period(account: &Account, invoice: &PaidInvoice) -> bool {
-    account.paid.is_some_and(|paid| invoice.period_end == paid.through)
+/// Whether the account's buyer at the provider pays for the subscription.
+///
+/// If that customer was deleted there, the account has another one; its own orders then prove whose payments these are.
+fn is_own_customer(account: &Account, state: &SubscriptionState, matched: &[MatchedInvoice<'_>]) -> bool {
+    let (Some(known), Some(payer)) = (&account.customer, &state.customer) else { return true };
+    let is_known = account.subscription.as_ref() == Some(&state.subscription)
+        || matched.iter().any(MatchedInvoice::is_recorded);
+    known == payer || is_known
 }
 
 /// Whether the account's paid period belongs to this subscription.
@@ -365,7 +368,7 @@ fn is_own_period(account: &Account, state: &SubscriptionState, matched: &[Matche
     let is_current = is_current(account, state);
     matched.iter().filter(|matched_invoice| matched_invoice.counts_for_plan(account, state)).any(
         |matched_invoice| {
-            let is_linked = is_current || matched_invoice.record.as_ref().is_some_and(is_recorded);
+            let is_linked = is_current || matched_invoice.is_recorded();
             // The snapshot of the next month may arrive a moment before that month begins.
             let is_next = is_current
                 && account.paid.is_some_and(|paid| matched_invoice.invoice.period_start == paid.through);
@@ -430,8 +433,7 @@ fn paid_period(
         // An outdated snapshot never shortens a paid period, unless its payment was refunded.
         (Some(known), Some(paid)) if paid.through < known.through => {
             let is_returned = |matched_invoice: &MatchedInvoice<'_>| {
-                matched_invoice.invoice.money.is_returned()
-                    && ends_paid_period(account, matched_invoice.invoice)
+                matched_invoice.is_returned() && ends_paid_period(account, matched_invoice.invoice)
             };
             (is_own_period && plan_invoices().any(is_returned)).then_some((computed.plan, computed.paid))
         }
@@ -458,7 +460,7 @@ fn counted_payments<'a, 'b: 'a>(
     for matched_invoice in latest_first {
         let invoice = matched_invoice.invoice;
         let is_followed = next_start.is_some_and(|next_start| invoice.period_end > next_start);
-        if invoice.money.is_returned() && !is_followed {
+        if matched_invoice.is_returned() && !is_followed {
             continue;
         }
         next_start = Some(invoice.period_start);
@@ -468,11 +470,12 @@ fn counted_payments<'a, 'b: 'a>(
     counted
 }
 
-fn plan_payment(MatchedInvoice { invoice, terms, .. }: &MatchedInvoice<'_>) -> PlanPayment {
+fn plan_payment(matched_invoice: &MatchedInvoice<'_>) -> PlanPayment {
+    let MatchedInvoice { invoice, terms, .. } = matched_invoice;
     PlanPayment {
         plan: invoice.plan,
         credits: terms.credits,
-        refunded_credits: invoice.money.refundable_credits(terms.credits),
+        refunded_credits: matched_invoice.refunded_credits(),
         from: invoice.period_start,
         through: invoice.period_end,
     }

@@ -262,12 +262,14 @@ async fn mail_sender_receipt_names_order_and_price() {
         account: AccountId::new("ann"),
         item: OrderItem::Pack("2k".to_owned()),
         credits: 2_000,
-        amount_minor: 2_005,
+        amount_minor: 2_900,
         currency: "usd".to_owned(),
         state: OrderState::Open,
         payment: None,
         refunded_credits: Vec::new(),
         returned_minor: 0,
+        // A credit at the provider paid the rest of the price.
+        paid_minor: Some(2_005),
         language: None,
         created_at: fixture.deps.clock.now(),
     };

@@ -244,6 +244,7 @@ async fn sandbox_ignores_orders_of_other_providers() {
         payment: Some("cs_1".to_owned()),
         refunded_credits: Vec::new(),
         returned_minor: 0,
+        paid_minor: None,
         language: None,
         created_at: fixture.clock.now(),
     };

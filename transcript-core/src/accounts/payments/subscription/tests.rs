@@ -70,6 +70,7 @@ fn order(plan: Plan) -> Order {
         payment: None,
         refunded_credits: Vec::new(),
         returned_minor: 0,
+        paid_minor: None,
         language: None,
         created_at: day(0),
     }

@@ -1,0 +1,1 @@
+ALTER TABLE orders ADD COLUMN paid_minor BIGINT; -- what the buyer paid; none: the price
