@@ -181,6 +181,18 @@ pub(crate) fn incomplete_copy(name: impl std::fmt::Display) -> Error {
     ))
 }
 
+/// The error for the target of a copy with the tables of an earlier version.
+///
+/// It is not migrated: the servers that use it could not start again.
+#[cfg(all(feature = "sqlite", feature = "postgres"))]
+#[cold]
+pub(crate) fn older_target(name: impl std::fmt::Display) -> Error {
+    Error::conflict(format!(
+        "{name} already has the tables of an earlier version of this program: choose another target, or delete this one \
+         if it is not needed"
+    ))
+}
+
 /// `SQLITE_IOERR_SHMSIZE`: the index of the log cannot grow, because the disk is full.
 #[cfg(feature = "sqlite")]
 const SHM_FULL: i32 = 4874;

@@ -15,8 +15,8 @@ use transcript_core::{
     archive::Archive,
     debug_fields,
     search::{
-        ArchiveIndex, ArchiveSearch, IndexCheck, IndexProgress, Indexer, RebuildState, SearchPage,
-        SearchParams,
+        ArchiveIndex, ArchiveSearch, INDEX_FORMAT, IndexCheck, IndexProgress, Indexer, RebuildState,
+        SearchPage, SearchParams,
     },
 };
 
@@ -148,7 +148,7 @@ impl SearchService {
     /// Errors of the archive and of the index; the build continues with the next call.
     pub async fn rebuild(&self, mut on_progress: impl FnMut(&IndexProgress) + Send) -> Result<RebuildState> {
         let state = self.status().await?;
-        if state.is_complete {
+        if state.is_complete || state.format > INDEX_FORMAT {
             let started = self.parts().await?.indexer.start_rebuild().await;
             self.check_index(started).await?;
         }

@@ -45,7 +45,7 @@ pub struct VideoReport {
 impl VideoReport {
     /// Whether the archive has any data about the video.
     pub fn is_known(&self) -> bool {
-        self.withdrawn || !self.tracks.is_empty() || self.absence.is_some()
+        self.withdrawn || !self.tracks.is_empty() || !self.unreadable.is_empty() || self.absence.is_some()
     }
 }
 

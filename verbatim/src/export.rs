@@ -5,7 +5,7 @@ use transcript_core::{
     Error, Page, PageRequest, Result,
     archive::{ArchivedTrack, FindOutcome, StoredTranscript, TrackSelector},
     body::segments::seconds,
-    transcript::{Chapter, LiveStatus, Segment, TrackInfo, VideoMetadata, Word},
+    transcript::{Chapter, LanguageTag, LiveStatus, Segment, TrackInfo, TrackKind, VideoMetadata, Word},
     video::VideoId,
 };
 
@@ -43,6 +43,23 @@ pub struct ArchivedVideo {
     pub archived: Vec<TranscriptExport>,
     /// Tracks with a transcript that cannot be read.
     pub unreadable: Vec<UnreadableTrack>,
+}
+
+impl ArchivedVideo {
+    /// A video whose tracks cannot be read, for this reason.
+    fn unreadable(video: &VideoId, error: &Error) -> Self {
+        let message = format!(
+            "the tracks of {video} cannot be read: {error}; repair it with `verbatim archive delete` and a new fetch, \
+             or restore a backup"
+        );
+        let error = Error::new(error.kind(), error.retry(), message);
+        Self { unreadable: vec![UnreadableTrack { track: unknown_track(), error }], ..Self::default() }
+    }
+}
+
+/// The track that stands for one that cannot be read, here and in lists of the archive.
+fn unknown_track() -> TrackInfo {
+    TrackInfo::new(LanguageTag::unknown(), TrackKind::Translated)
 }
 
 impl ArchiveTools {
@@ -98,8 +115,12 @@ impl ArchiveTools {
     /// # Errors
     /// Errors of the storage.
     pub async fn read_video(&self, video: &VideoId) -> Result<ArchivedVideo> {
-        let tracks = self.archive.tracks(video).await?;
-        let known: Vec<TrackInfo> = tracks.iter().map(|track| track.track.clone()).collect();
+        let tracks = match self.archive.tracks(video).await {
+            Err(error) if error.is_unreadable() => return Ok(ArchivedVideo::unreadable(video, &error)),
+            tracks => tracks?,
+        };
+        let mut known: Vec<TrackInfo> = tracks.iter().map(|track| track.track.clone()).collect();
+        known.retain(|track| !track.is_same(&unknown_track()));
         let mut archived: Vec<TranscriptExport> = Vec::new();
         let mut unreadable: Vec<UnreadableTrack> = Vec::new();
         // Collected: with the iterator across an await, the compiler does not prove that the future is `Send`.

@@ -170,8 +170,9 @@ async fn delete(operations: &Operations, args: &DeleteArgs) -> Result<(), Comman
     if !video.is_known() {
         return Err(unknown_video(&video));
     }
-    let count = video.archived.len() + video.unreadable.len();
-    let question = format!("Delete all {count} transcripts of {}?", video.video);
+    // No number: the report has no earlier revisions, and nothing of a withdrawn video.
+    let withdrawn = if video.withdrawn { ", which is withdrawn" } else { "" };
+    let question = format!("Delete all transcripts and revisions of {}{withdrawn}?", video.video);
     if !args.yes && !confirm(&question)? {
         return Err(CommandError::Fault("nothing was deleted".to_owned()));
     }

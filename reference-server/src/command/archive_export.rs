@@ -30,6 +30,8 @@ struct WriteCounts {
     kept: u64,
     /// Transcripts that cannot be read.
     damaged: u64,
+    /// Videos that no list has.
+    unlisted: u64,
 }
 
 /// Writes the files and prints the name of each.
@@ -54,6 +56,13 @@ pub(super) async fn run(verbatim: &Verbatim, args: &ExportArgs) -> Result<(), Co
         }
     }
     print_stderr(&format!("{} files written, {} were already there", written.new, written.same));
+    if written.unlisted > 0 {
+        return Err(CommandError::Fault(format!(
+            "{} videos cannot be listed and were not exported: their rows are damaged, or of a later version of this \
+             program; restore a backup",
+            written.unlisted
+        )));
+    }
     if written.kept > 0 {
         return Err(CommandError::Fault(format!(
             "{} files exist with different content and were kept; --force overwrites them",
@@ -81,6 +90,7 @@ async fn export_all(
     let mut progress = ProgressLine::new("exported", stats.map(|stats| stats.videos));
     let mut page = PageRequest::first();
     let mut last: Option<VideoId> = None;
+    let mut listed = 0;
     loop {
         let tracks = verbatim.archive().list_tracks(page).await?;
         for track in tracks.items {
@@ -92,11 +102,16 @@ async fn export_all(
             note_damage(&found.unreadable, written, &progress);
             progress.step(&track.video.to_string());
             last = Some(track.video);
+            listed += 1;
         }
         match tracks.next {
             Some(next) => page = PageRequest { after: Some(next), limit: PAGE_LIMIT },
             None => break,
         }
+    }
+    // The lower count: videos may be fetched and deleted at the same time.
+    if let (Some(before), Ok(after)) = (stats, verbatim.tools().stats().await) {
+        written.unlisted = before.videos.min(after.videos).saturating_sub(listed);
     }
     if args.format != OutputFormat::Json {
         return Ok(());

@@ -66,7 +66,7 @@ async fn import(
 
 /// Reason why a file was not imported.
 enum ImportFailure {
-    /// The file is invalid; the other files are imported.
+    /// The file is invalid, or its video is damaged; the other files are imported.
     File(Error),
     /// The archive failed; nothing can be imported.
     Archive(Error),
@@ -75,7 +75,7 @@ enum ImportFailure {
 impl From<Error> for ImportFailure {
     fn from(error: Error) -> Self {
         match error.kind() {
-            ErrorKind::Invalid | ErrorKind::Conflict => Self::File(error),
+            ErrorKind::Invalid | ErrorKind::Conflict | ErrorKind::Corrupt => Self::File(error),
             _ => Self::Archive(error),
         }
     }

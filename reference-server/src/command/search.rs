@@ -212,7 +212,7 @@ fn next_command(common: &CommonArgs, args: &SearchArgs, cursor: &str) -> String 
 }
 
 /// A text as one word of a shell, in single quotes if necessary.
-fn shell_word(text: &str) -> String {
+pub(super) fn shell_word(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@".contains(c);
     match !text.is_empty() && text.chars().all(is_plain) {
         true => text.to_owned(),

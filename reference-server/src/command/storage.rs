@@ -28,7 +28,8 @@ pub(super) enum StorageCommand {
 
 Copies keys, accounts, credits, orders, limits and transcripts, then compares every row of both sides.
 The target must be empty, and no server starts on it before the copy is complete. The same command resumes a \
-copy that was interrupted. Stop every server first: data in use is not copied. The source is not changed.
+copy that was interrupted. Stop every server first: data in use is not copied. The source keeps all its data, but \
+servers of an earlier version cannot use it again.
 
 Transcripts are in archive.db in the same folder, or in the same database, unless --from-archive and \
 --to-archive name another location. Put a password into PGPASSWORD or ~/.pgpass rather than into the address.

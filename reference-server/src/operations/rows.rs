@@ -108,13 +108,17 @@ impl From<&AccountView> for AccountRow {
 pub(crate) struct NewAccountRow {
     /// The key, which is shown once.
     api_key: String,
+    /// Why the credits are not granted; absent if they are. A grant with the id `start-ACCOUNT` grants them once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ungranted: Option<String>,
     #[serde(flatten)]
     account: AccountRow,
 }
 
 impl From<&NewAccount> for NewAccountRow {
     fn from(new: &NewAccount) -> Self {
-        Self { api_key: new.key.reveal().to_owned(), account: AccountRow::from(&new.view) }
+        let (api_key, ungranted) = (new.key.reveal().to_owned(), new.ungranted.clone());
+        Self { api_key, ungranted, account: AccountRow::from(&new.view) }
     }
 }
 

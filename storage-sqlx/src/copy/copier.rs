@@ -108,6 +108,35 @@ async fn columns_of(
     Ok(if source.is_files() { target_columns } else { source_columns })
 }
 
+/// Describes the source in the state of a copy.
+pub(super) fn describe([main, archive]: &[Box<dyn CopySide>; 2]) -> String {
+    format!("{} and {}", main.name(), archive.name())
+}
+
+/// The state of an unfinished copy in each target.
+///
+/// # Errors
+/// [`transcript_core::ErrorKind::Conflict`] if it has another source.
+pub(super) async fn read_states(
+    source: &str,
+    [main, archive]: &mut [Box<dyn CopySide>; 2],
+) -> Result<(Option<CopyState>, Option<CopyState>)> {
+    let states = (main.copy_state().await?, archive.copy_state().await?);
+    for (state, target) in [(&states.0, &*main), (&states.1, &*archive)] {
+        if let Some(state) = state.as_ref().filter(|state| state.source != source) {
+            return Err(Error::conflict(format!(
+                "the copy to {} is incomplete and has another source, {}: continue that copy, or delete the target",
+                target.name(),
+                state.source
+            )));
+        }
+    }
+    if states.0.is_none() && states.1.is_some() {
+        return Err(Error::conflict(format!("{} belongs to another incomplete copy", archive.name())));
+    }
+    Ok(states)
+}
+
 /// Runs a copy.
 pub(super) struct Copier<'a> {
     sources: &'a mut [Box<dyn CopySide>; 2],
@@ -159,27 +188,11 @@ impl<'a> Copier<'a> {
 
     /// Begins the copy or continues it. Returns the position of each part, and whether a copy existed.
     async fn initial(&mut self) -> Result<([CopyPosition; 2], bool)> {
-        let [main_source, archive_source] = &*self.sources;
-        let source = format!("{} and {}", main_source.name(), archive_source.name());
-        let initial = CopyState { source: source.clone(), position: CopyPosition::BEGIN.text()? };
+        let source = describe(self.sources);
+        let states = read_states(&source, self.targets).await?;
+        let initial = CopyState { source, position: CopyPosition::BEGIN.text()? };
         let [main, archive] = &mut *self.targets;
-        let states = (main.copy_state().await?, archive.copy_state().await?);
-        for (state, target) in [(&states.0, &*main), (&states.1, &*archive)] {
-            if let Some(state) = state.as_ref().filter(|state| state.source != source) {
-                return Err(Error::conflict(format!(
-                    "the copy to {} is incomplete and has another source, {}: continue that copy, or delete the target",
-                    target.name(),
-                    state.source
-                )));
-            }
-        }
         if states.0.is_none() {
-            if states.1.is_some() {
-                return Err(Error::conflict(format!(
-                    "{} belongs to another incomplete copy",
-                    archive.name()
-                )));
-            }
             main.begin_copy(&initial).await?;
             if let Err(error) = archive.begin_copy(&initial).await {
                 main.end_copy().await?;

@@ -37,10 +37,10 @@ pub(super) struct SqliteSide {
 }
 
 impl SqliteSide {
-    /// Opens and locks the file.
+    /// Opens and locks the file, and changes none of its tables. A missing target is created.
     ///
-    /// A source is migrated to the newest schema, and so is a target without an incomplete copy. A missing target is
-    /// created.
+    /// # Errors
+    /// [`transcript_core::ErrorKind::Conflict`] if it is in use, or a target has the tables of an earlier version.
     pub(super) async fn open(part: &'static TablePart, path: &Path, role: CopyRole) -> Result<Self> {
         if role == CopyRole::Source && !path.is_file() {
             return Err(Error::invalid(format!(
@@ -86,20 +86,27 @@ impl SqliteSide {
 
     fn locked(kind: &FileKind, file: &Path, role: CopyRole) -> DbResult<SqliteSession> {
         if file.metadata().is_ok_and(|there| there.len() > 0) {
-            // A file of another program stays unchanged, including its journal mode.
+            // A rejected file stays unchanged, including its journal mode.
             let probe = FileKind::open_probe(file, LOCK_TIMEOUT)?;
-            schema::any_version(kind, file, &probe)?;
+            let version = schema::any_version(kind, file, &probe)?;
             probe.close()?;
+            if role == CopyRole::Target {
+                schema::check_target(kind, file, version)?;
+            }
         }
         let db = kind.open_writer(file, LOCK_TIMEOUT, FileLocking::Exclusive)?;
         db.batch("BEGIN EXCLUSIVE; COMMIT")?;
-        let is_incomplete = schema::any_version(kind, file, &db)? == INCOMPLETE_COPY;
-        match role {
-            CopyRole::Target if is_incomplete => schema::check_incomplete_copy(kind, file, &db)?,
-            // A source that is itself an incomplete copy is rejected here.
-            CopyRole::Source | CopyRole::Target => schema::migrate(kind, file, &db)?,
-        }
         Ok(db)
+    }
+
+    fn migrate(&self, role: CopyRole) -> DbResult<()> {
+        let (kind, file, db) = (kind_of_file(self.part.name), &self.file, &self.db);
+        let is_incomplete = schema::any_version(kind, file, db)? == INCOMPLETE_COPY;
+        match role {
+            CopyRole::Target if is_incomplete => schema::check_incomplete_copy(kind, file, db),
+            // A source that is itself an incomplete copy is rejected here.
+            CopyRole::Source | CopyRole::Target => schema::migrate(kind, file, db),
+        }
     }
 }
 
@@ -153,6 +160,10 @@ impl CopySide for SqliteSide {
     async fn check_no_other_connections(&mut self) -> Result<()> {
         // The file is locked.
         Ok(())
+    }
+
+    async fn prepare(&mut self, role: CopyRole) -> Result<()> {
+        self.migrate(role).map_err(|fault| self.error(fault))
     }
 
     async fn close(self: Box<Self>) {

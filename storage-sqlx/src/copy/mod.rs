@@ -75,7 +75,8 @@ const PARTS: [&table::TablePart; 2] = [&table::MAIN, &table::ARCHIVE];
 /// Copies both stores to an empty target and compares them. A second run continues the first.
 ///
 /// Of the files of a source, that of keys, accounts and the ledger may be missing: it is copied as an empty one. The
-/// source stays unchanged. During the copy, nothing may write to the source or use the target.
+/// source keeps all its rows, and gets the newest schema. During the copy, nothing may write to the source or use the
+/// target.
 ///
 /// # Errors
 /// - [`transcript_core::ErrorKind::Invalid`]: both are of one kind, or there is no source.
@@ -100,11 +101,37 @@ pub async fn copy_stores(
     }
     let mut sources = open_both(&from, CopyRole::Source).await?;
     let mut targets = open_both(&to, CopyRole::Target).await?;
-    let copied = Copier::new(&mut sources, &mut targets, on_progress).run().await;
+    let copied = match prepare(&mut sources, &mut targets).await {
+        Ok(()) => Copier::new(&mut sources, &mut targets, on_progress).run().await,
+        Err(error) => Err(error),
+    };
     for side in sources.into_iter().chain(targets) {
         side.close().await;
     }
     copied
+}
+
+/// Migrates both sides to the newest schema.
+///
+/// Servers of an earlier version cannot use a migrated source again, so it is last: a rejected target changes nothing
+/// there. Nor does one part of it change the other.
+async fn prepare(sources: &mut [Box<dyn CopySide>; 2], targets: &mut [Box<dyn CopySide>; 2]) -> Result<()> {
+    let source = copier::describe(sources);
+    let [main, archive] = &mut *targets;
+    main.prepare(CopyRole::Target).await?;
+    let is_new = main.copy_state().await?.is_none();
+    if is_new {
+        main.check_empty().await?;
+    }
+    archive.prepare(CopyRole::Target).await?;
+    if is_new && archive.copy_state().await?.is_none() {
+        archive.check_empty().await?;
+    }
+    copier::read_states(&source, targets).await?;
+    for source in sources.iter_mut() {
+        source.prepare(CopyRole::Source).await?;
+    }
+    Ok(())
 }
 
 /// Whether a source has transcripts only, because no server has started there. In another folder, a missing file is more

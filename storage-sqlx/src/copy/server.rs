@@ -14,7 +14,7 @@ use super::{
 use crate::{
     PostgresOptions,
     codec::json,
-    error::{DbError, DbResult, INCOMPLETE_COPY},
+    error::{DbError, DbResult, INCOMPLETE_COPY, older_target},
     postgres::{self, bind, fault_to_error, read_row},
     sql::{Row, Value, values},
 };
@@ -34,16 +34,17 @@ const COUNT_CONNECTIONS: &str = "SELECT count(*) FROM pg_stat_activity
 pub(super) struct PostgresSide {
     part: &'static TablePart,
     name: String,
+    options: PostgresOptions,
     db: PgConnection,
     /// Distinguishes this copy from another one to the same database.
     holder: i64,
 }
 
 impl PostgresSide {
-    /// Connects to a part.
+    /// Connects to a part, and changes nothing in it.
     ///
-    /// A source is migrated to the newest schema and locked against changes. In a target without an incomplete copy,
-    /// the tables are created.
+    /// # Errors
+    /// [`transcript_core::ErrorKind::Conflict`] if it is in use, or a target has the tables of an earlier version.
     pub(super) async fn open(
         part: &'static TablePart,
         options: &PostgresOptions,
@@ -57,15 +58,14 @@ impl PostgresSide {
         let connecting = connecting
             .map_err(|_| Error::unavailable(format!("{name} did not accept a connection in time")))?;
         let db = connecting.map_err(|error| fault_to_error(error.into(), &name))?;
-        let mut server = Self { part, name, db, holder: postgres::random_number() };
-        match role {
-            CopyRole::Target if server.is_incomplete_copy().await? => server.check_incomplete_copy().await?,
-            // A source that is itself an incomplete copy is rejected here.
-            CopyRole::Source | CopyRole::Target => postgres::migrate_part(options.clone(), part.name).await?,
-        }
+        let (options, holder) = (options.clone(), postgres::random_number());
+        let mut server = Self { part, name, options, db, holder };
+        // A role or a database may limit the time of statements.
+        server.side().run("SET statement_timeout = 0", &[]).await?;
         server.check_no_other_connections().await?;
-        if role == CopyRole::Source {
-            server.lock_tables().await?;
+        let newest = postgres::newest_version(part.name);
+        if role == CopyRole::Target && (1..newest).contains(&server.version("").await?) {
+            return Err(older_target(&server.name));
         }
         Ok(server)
     }
@@ -82,8 +82,11 @@ impl PostgresSide {
     /// Locks the source against changes; all reads use one snapshot.
     async fn lock_tables(&mut self) -> Result<()> {
         let tables: Vec<&str> = self.part.all().map(|table| table.name).collect();
+        // A role or a database may limit the time of idle transactions.
         let lock = format!(
-            "BEGIN ISOLATION LEVEL REPEATABLE READ; SET LOCAL lock_timeout = '3s'; LOCK TABLE {} IN SHARE MODE",
+            "BEGIN ISOLATION LEVEL REPEATABLE READ;
+            SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL lock_timeout = '3s';
+            LOCK TABLE {} IN SHARE MODE",
             tables.join(", ")
         );
         let locked = sqlx::raw_sql(AssertSqlSafe(lock)).execute(&mut self.db).await;
@@ -174,6 +177,20 @@ impl CopySide for PostgresSide {
             tokio::time::sleep(PAUSE).await;
         }
         Ok(())
+    }
+
+    async fn prepare(&mut self, role: CopyRole) -> Result<()> {
+        match role {
+            CopyRole::Target if self.is_incomplete_copy().await? => self.check_incomplete_copy().await,
+            CopyRole::Target => postgres::migrate_part(self.options.clone(), self.part.name).await,
+            CopyRole::Source => {
+                // A server may have started since it was opened.
+                self.check_no_other_connections().await?;
+                // A source that is itself an incomplete copy is rejected here.
+                postgres::migrate_part(self.options.clone(), self.part.name).await?;
+                self.lock_tables().await
+            }
+        }
     }
 
     async fn close(mut self: Box<Self>) {

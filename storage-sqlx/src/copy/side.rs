@@ -77,6 +77,11 @@ pub(super) trait CopySide: Send {
     /// [`transcript_core::ErrorKind::Conflict`] if there are other connections.
     async fn check_no_other_connections(&mut self) -> Result<()>;
 
+    /// Migrates it to the newest schema, unless it is a target with an incomplete copy.
+    ///
+    /// A source on a server is locked against changes.
+    async fn prepare(&mut self, role: CopyRole) -> Result<()>;
+
     /// Releases all locks and connections.
     async fn close(self: Box<Self>);
 }
@@ -155,7 +160,8 @@ impl dyn CopySide + '_ {
         outcome
     }
 
-    async fn check_empty(&mut self) -> Result<()> {
+    /// Checks that a target has no rows.
+    pub(super) async fn check_empty(&mut self) -> Result<()> {
         for table in self.part().all() {
             let filter = if table.name == table::CHANGES { " WHERE count > 0" } else { "" };
             if self.run(&format!("SELECT 1 FROM {}{filter} LIMIT 1", table.name), &[]).await? {

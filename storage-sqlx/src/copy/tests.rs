@@ -17,6 +17,7 @@ async fn copy_covers_every_table() {
         let file = folder.path().join(part.name);
         let mut file = files::SqliteSide::open(part, &file, CopyRole::Target).await.unwrap();
         let file: &mut dyn CopySide = &mut file;
+        file.prepare(CopyRole::Target).await.unwrap();
         let names = file.tables().await.unwrap();
         for table in part.all() {
             assert!(names.iter().any(|name| name == table.name), "{} is in no file", table.name);
@@ -25,6 +26,7 @@ async fn copy_covers_every_table() {
         let options = PostgresOptions::new(&database.url);
         let mut server = server::PostgresSide::open(part, &options, CopyRole::Target).await.unwrap();
         let server: &mut dyn CopySide = &mut server;
+        server.prepare(CopyRole::Target).await.unwrap();
         let names = server.tables().await.unwrap();
         for table in part.all() {
             assert!(names.iter().any(|name| name == table.name), "{} is on no server", table.name);

@@ -43,6 +43,7 @@ const MAIN: SchemaPart = SchemaPart {
         8 "0008_create_webhooks",
         9 "0009_create_job_lists",
         10 "0010_store_mail_languages",
+        11 "0011_store_paid_amounts",
     ),
 };
 

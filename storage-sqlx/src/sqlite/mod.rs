@@ -64,6 +64,7 @@ const MAIN: FileKind = FileKind {
         16 "0016_create_webhooks",
         17 "0017_create_job_lists",
         18 "0018_store_mail_languages",
+        19 "0019_store_paid_amounts",
     ),
 };
 

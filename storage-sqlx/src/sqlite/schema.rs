@@ -17,6 +17,8 @@ use super::{
     options::{FileKind, FileLocking},
     session::SqliteSession,
 };
+#[cfg(feature = "postgres")]
+use crate::error::older_target;
 use crate::{
     error::{DbError, DbResult, INCOMPLETE_COPY, incomplete_copy},
     migration::last_version,
@@ -113,6 +115,15 @@ pub(crate) fn any_version(kind: &FileKind, file: &Path, session: &SqliteSession)
 
 fn only_row(row: Option<Row>) -> DbResult<Row> {
     Ok(row.ok_or_else(|| Error::unexpected("the schema of a database has no version"))?)
+}
+
+/// Rejects the target of a copy with the tables of an earlier version.
+#[cfg(feature = "postgres")]
+pub(crate) fn check_target(kind: &FileKind, file: &Path, version: u32) -> DbResult<()> {
+    match (1..newest(kind)).contains(&version) {
+        true => Err(DbError::Rejected(older_target(file.display()))),
+        false => Ok(()),
+    }
 }
 
 /// Rejects an incomplete copy whose tables are of another version.

@@ -128,10 +128,11 @@ fn copy_row(row: &rusqlite::Row<'_>, columns: usize) -> DbResult<Row> {
         values.push(match row.get_ref(column)? {
             ValueRef::Null => Value::Null,
             ValueRef::Integer(number) => Value::Number(number),
-            ValueRef::Text(text) => {
-                let text = str::from_utf8(text).map_err(|_| DbError::Unreadable)?;
-                Value::Text(text.to_owned().into())
-            }
+            // Damaged text is of another type than its column, so that the rest of the row can be read.
+            ValueRef::Text(text) => match str::from_utf8(text) {
+                Ok(text) => Value::Text(text.to_owned().into()),
+                Err(_) => Value::Bytes(text.to_owned().into()),
+            },
             ValueRef::Blob(bytes) => Value::Bytes(bytes.to_owned().into()),
             // No column of these files is a floating-point number.
             ValueRef::Real(_) => return Err(DbError::Unreadable),

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use transcript_core::{
-    archive::{Archive, PutRequest},
-    transcript::{Chapter, VideoMetadata, Word, set_word_durations},
+    PageRequest,
+    archive::{Archive, ArchivedTrack, FindOutcome, PutRequest, VerifyArchiveRequest},
+    transcript::{Chapter, LanguageTag, TrackInfo, VideoMetadata, Word, set_word_durations},
 };
 
 use super::cold::{compact, found, speech};
@@ -80,7 +81,7 @@ pub(crate) async fn check_details(archive: &dyn Archive) {
     );
     for _ in 0..2 {
         let (transcript, body) = found(archive, &request).await;
-        assert_eq!(transcript, transcript_core::archive::FindOutcome::Transcript(stored.clone()));
+        assert_eq!(transcript, FindOutcome::Transcript(stored.clone()));
         assert_eq!(body.details, stored.details);
         let lazy = archive.find_lazy(&request.video, &request.selectors[0]).await.unwrap().unwrap();
         assert_eq!((lazy.load().unwrap(), lazy.body().unwrap()), (stored.clone(), body));
@@ -97,4 +98,58 @@ pub(crate) async fn check_details(archive: &dyn Archive) {
     assert!(archive.change_counter().await.unwrap() > before);
     let changed = archive.changed_videos(9).await.unwrap();
     assert_eq!(changed.iter().map(|changed| &changed.video).collect::<Vec<_>>(), [&request.video]);
+}
+
+fn languages(tracks: &[ArchivedTrack]) -> Vec<&str> {
+    tracks.iter().map(|track| track.track.language.as_str()).collect()
+}
+
+/// The track of a damaged row comes from its transcript. If that cannot be read either, the track stays listed, and a
+/// put, a withdrawal and a deletion work. `damage` concerns the English track.
+pub(crate) async fn check_damaged_track(
+    archive: &dyn Archive,
+    damage: &'static str,
+    mut run: impl AsyncFnMut(&'static str),
+) {
+    let mut english = speech(1);
+    // The transcript itself is not known to be in the original language.
+    english.known_tracks = vec![TrackInfo { original: true, ..english.transcript.track.clone() }];
+    let mut german = english.clone();
+    let track = TrackInfo { language: LanguageTag::parse("de").unwrap(), ..english.transcript.track.clone() };
+    Arc::make_mut(&mut german.transcript).track = track.clone();
+    (german.selectors, german.known_tracks) = (vec![track.selector()], vec![track]);
+    let video = &english.video;
+    for request in [&english, &german] {
+        archive.put(request.clone()).await.unwrap();
+    }
+    let tracks = async || archive.tracks(video).await.unwrap();
+    let listed = async || archive.list_tracks(PageRequest::first()).await.unwrap().items;
+    let before = tracks().await;
+    assert_eq!((languages(&before), listed().await), (vec!["en", "de"], before.clone()));
+
+    run(damage).await;
+    assert_eq!((tracks().await, listed().await), (before.clone(), before.clone()), "{damage}");
+    let verify = || VerifyArchiveRequest { page: PageRequest::first(), delete_damaged: true };
+    let damaged = archive.verify(verify()).await.unwrap().damaged;
+    assert_eq!(damaged.iter().map(|damaged| damaged.is_deleted).collect::<Vec<_>>(), [false, false]);
+
+    run("UPDATE bodies SET about = 'x'").await;
+    assert_eq!(languages(&tracks().await), ["und", "de"], "{damage}");
+    assert_eq!(languages(&listed().await), ["und", "de"], "{damage}");
+    let error = archive.find(video, &english.selectors[0], english.now).await.unwrap_err();
+    assert!(error.is_unreadable() && error.message().contains(&video.to_string()), "{error}");
+    for request in [&english, &german] {
+        archive.put(PutRequest { replace: true, ..request.clone() }).await.unwrap();
+    }
+    assert_eq!((tracks().await, listed().await), (before.clone(), before), "{damage}");
+
+    archive.withdraw(video, true, english.now).await.unwrap();
+    let found = archive.find(video, &english.selectors[0], english.now).await.unwrap();
+    assert_eq!(found, FindOutcome::Withdrawn);
+    assert_eq!(listed().await.len(), 2, "withdrawn tracks are listed");
+    archive.withdraw(video, false, english.now).await.unwrap();
+    archive.delete(video).await.unwrap();
+    assert!(tracks().await.is_empty() && listed().await.is_empty(), "{damage}");
+    archive.put(english.clone()).await.unwrap();
+    assert!(archive.verify(verify()).await.unwrap().damaged.is_empty(), "{damage}");
 }

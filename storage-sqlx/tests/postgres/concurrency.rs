@@ -102,9 +102,9 @@ async fn damaged_transcript_deleted_is_unindexed() {
 
 #[cfg(feature = "search")]
 #[tokio::test]
-async fn undecodable_track_is_skipped_by_indexer() {
+async fn undecodable_track_is_indexed_for_search() {
     let (index, (archive, database)) = crate::search_index().await;
-    common::changed::check_undecodable_track_is_skipped(archive, index, async |damage| {
+    common::changed::check_undecodable_track_is_indexed(archive, index, async |damage| {
         run(&database, damage).await;
     })
     .await;

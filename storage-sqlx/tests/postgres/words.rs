@@ -9,7 +9,7 @@ use transcript_core::{
 use crate::{
     common::{
         cold::{compact, found, speech},
-        words::{check_details, check_statistics, metadata, timed_speech},
+        words::{check_damaged_track, check_details, check_statistics, metadata, timed_speech},
     },
     opening::foreign_connection,
 };
@@ -69,6 +69,17 @@ async fn words_and_header_damaged_return_corrupt() {
     assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
     archive.put(PutRequest { replace: true, ..bare.clone() }).await.unwrap();
     found(&*archive, &bare).await;
+}
+
+#[tokio::test]
+async fn track_damaged_is_restored_from_transcript() {
+    let (archive, database) = crate::archive().await;
+    let mut connection = foreign_connection(&database).await;
+    let damage = "UPDATE tracks SET kind = 'spoken' WHERE language = 'en'";
+    check_damaged_track(&*archive, damage, async |statement| {
+        sqlx::raw_sql(statement).execute(&mut connection).await.unwrap();
+    })
+    .await;
 }
 
 #[tokio::test]

@@ -110,10 +110,10 @@ async fn damaged_transcript_deleted_is_unindexed() {
 
 #[cfg(feature = "search")]
 #[tokio::test]
-async fn undecodable_track_is_skipped_by_indexer() {
+async fn undecodable_track_is_indexed_for_search() {
     let ((archive, folder), (index, _index)) = (crate::archive().await, crate::search_index().await);
     let file = folder.path().join("archive.db");
-    crate::common::changed::check_undecodable_track_is_skipped(archive, index, async |damage| {
+    crate::common::changed::check_undecodable_track_is_indexed(archive, index, async |damage| {
         run(&file, damage);
     })
     .await;

@@ -17,7 +17,7 @@ use transcript_core::{
 use crate::{
     common::{
         cold::{compact, found, speech},
-        words::{check_details, check_statistics, metadata, timed_speech},
+        words::{check_damaged_track, check_details, check_statistics, metadata, timed_speech},
     },
     opening::{foreign_connection, run, value},
 };
@@ -147,7 +147,7 @@ async fn metadata_damaged_is_unknown_until_next_put() {
     let kept = PutRequest { metadata: metadata(), ..speech(1) };
     archive.put(kept.clone()).await.unwrap();
     let file = folder.path().join("archive.db");
-    for damage in ["''", "'[]'", "'{\"live\":\"later\"}'"] {
+    for damage in ["''", "'[]'", "'{\"live\":\"later\"}'", "CAST(x'FF' AS TEXT)"] {
         run(&file, &format!("UPDATE details SET metadata = {damage}"));
         let (transcript, body) = found(&*archive, &kept).await;
         let FindOutcome::Transcript(transcript) = transcript else { panic!("{transcript:?}") };
@@ -194,6 +194,32 @@ async fn tracks_damaged_are_left_out_and_reported() {
     }
     run(&file, &format!("UPDATE tracks SET kind = '{}'", kept.transcript.track.kind.as_str()));
     assert_eq!(found(&*archive, &kept).await, sound);
+}
+
+#[tokio::test]
+async fn track_damaged_is_restored_from_transcript() {
+    for damage in [
+        "UPDATE tracks SET kind = 'spoken' WHERE language = 'en'",
+        "UPDATE tracks SET name = CAST(x'C3' AS TEXT) WHERE language = 'en'",
+        "UPDATE tracks SET language = CAST(x'80' AS TEXT) WHERE language = 'en'",
+    ] {
+        let (archive, folder) = crate::archive().await;
+        let file = folder.path().join("archive.db");
+        check_damaged_track(&*archive, damage, async |statement| run(&file, statement)).await;
+    }
+}
+
+/// A row that changes on disk differs from the list of tracks, which triggers write.
+#[tokio::test]
+async fn track_damaged_beside_sound_list_is_reported() {
+    let (archive, folder) = crate::archive().await;
+    let (kept, file) = (speech(1), folder.path().join("archive.db"));
+    archive.put(kept.clone()).await.unwrap();
+    run(&file, "DROP TRIGGER list_changed_track; UPDATE tracks SET kind = 'spoken'");
+    let request = VerifyArchiveRequest { page: PageRequest::first(), delete_damaged: true };
+    let damaged = archive.verify(request).await.unwrap().damaged;
+    let reported: Vec<_> = damaged.iter().map(|damaged| (&damaged.video, damaged.is_deleted)).collect();
+    assert_eq!(reported, [(&kept.video, false)]);
 }
 
 #[tokio::test]

@@ -72,3 +72,22 @@ fn terminal_output_has_no_control_characters() -> Result<()> {
     }
     Ok(())
 }
+
+/// An empty answer deletes nothing. A withdrawn video lists no transcripts, and has all of them.
+#[test]
+fn terminal_question_before_deletion_names_withdrawal() -> Result<()> {
+    let data = TempDir::new()?;
+    let captions = json!([{ "text": "one", "start": 0.5, "duration": 1.0 }]).to_string();
+    let import = verbatim(data.path(), &["import", "-", "--video", VIDEO, "--lang", "en"]);
+    assert_eq!(run(import, captions.as_bytes())?.status.code(), Some(0));
+    for withdrawn in [false, true] {
+        if withdrawn {
+            run_on_terminal(&data, &["archive", "withdraw", VIDEO])?;
+        }
+        let shown = run_on_terminal(&data, &["archive", "delete", VIDEO])?;
+        assert!(shown.contains("Delete all transcripts and revisions of "), "{shown}");
+        assert_eq!(shown.contains("which is withdrawn"), withdrawn, "{shown}");
+        assert!(shown.contains("nothing was deleted"), "{shown}");
+    }
+    Ok(())
+}

@@ -47,9 +47,10 @@ impl IndexProgress {
         !self.state.is_complete || self.changed >= u64::from(CHANGED_MAX)
     }
 
-    /// Whether the step found nothing to do.
+    /// Whether the step found nothing to do. An incomplete index of a later version is left to that version.
     pub fn is_idle(&self) -> bool {
-        self.changed == 0 && self.built == 0 && self.state.is_complete
+        let is_ready = self.state.is_complete || self.state.format > INDEX_FORMAT;
+        self.changed == 0 && self.built == 0 && is_ready
     }
 }
 

@@ -5,8 +5,6 @@ use std::{
     sync::Arc,
 };
 
-#[cfg(feature = "sqlite")]
-use transcript_core::ErrorKind;
 use transcript_core::{Error, Result, memory::MemorySearchIndex, search::ArchiveIndex};
 
 use super::watched_index::WatchedIndex;
@@ -55,7 +53,8 @@ impl IndexStorage {
         Self::File(folder.join("search").join(format!("{name}.db")))
     }
 
-    /// Opens the index. A file that cannot be read is deleted and created again.
+    /// Opens the index. A damaged file, or one of a newer version, is deleted and created again; one that is no index
+    /// stays.
     #[cfg(feature = "sqlite")]
     pub(super) async fn open(&self) -> Result<OpenIndex> {
         let path = match self {
@@ -64,7 +63,7 @@ impl IndexStorage {
         };
         let options = || storage_sqlx::SqliteOptions::new(path);
         let index = match storage_sqlx::SqliteSearchIndex::open(options()).await {
-            Err(error) if is_unreadable(&error) => {
+            Err(error) if error.is_unreadable() => {
                 self.delete_damaged(&error);
                 storage_sqlx::SqliteSearchIndex::open(options()).await?
             }
@@ -105,12 +104,6 @@ impl IndexStorage {
 
 fn watched(index: &Arc<dyn ArchiveIndex>) -> Arc<WatchedIndex> {
     Arc::new(WatchedIndex::new(Arc::clone(index)))
-}
-
-/// Whether a file is damaged, of a newer version, or no index.
-#[cfg(feature = "sqlite")]
-fn is_unreadable(error: &Error) -> bool {
-    matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Unsupported | ErrorKind::Invalid)
 }
 
 /// Device and number of a file; `None` if there is none, and on systems where an open file cannot be replaced.

@@ -55,3 +55,17 @@ async fn indexer_without_work_reports_state() {
     assert_eq!((report.state.tracks, report.state.is_complete), (VIDEOS, true));
     job.stop().await;
 }
+
+/// A server of a later version builds the index: another process must not wait for it without a pause.
+#[tokio::test]
+async fn index_of_later_version_ends_steps_and_is_rebuilt() {
+    let verbatim = open_with_videos().await;
+    let index = verbatim.search().parts().await.unwrap().index;
+    let generation = index.rebuild_state().await.unwrap().generation + 1;
+    let later = RebuildState { generation, format: INDEX_FORMAT + 1, ..RebuildState::default() };
+    index.put(&[], generation, Some(&later)).await.unwrap();
+    let step = verbatim.search().step().await.unwrap();
+    assert!(step.is_idle() && !step.state.is_complete, "{step:?}");
+    let rebuilt = verbatim.search().rebuild(|_| {}).await.unwrap();
+    assert_eq!((rebuilt.format, rebuilt.tracks, rebuilt.is_complete), (INDEX_FORMAT, VIDEOS, true));
+}

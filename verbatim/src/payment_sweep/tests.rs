@@ -116,6 +116,7 @@ async fn payments_with_order_of(
         payment: Some("cs_1".to_owned()),
         refunded_credits: Vec::new(),
         returned_minor: 0,
+        paid_minor: None,
         language: None,
         created_at,
     };

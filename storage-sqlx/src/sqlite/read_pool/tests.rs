@@ -115,7 +115,8 @@ async fn point_read_value_of_other_type_is_error() {
         assert!(error.message().contains("numbers.db cannot be read back"), "{error}");
     }
     row.take::<i64>(9).unwrap_err();
-    let error = reader.row(query, &values![2_i64]).await.unwrap_err().into_error(Path::new("numbers.db"));
+    let mut row = reader.row(query, &values![2_i64]).await.unwrap().unwrap();
+    let error = row.take::<String>(1).unwrap_err().into_error(Path::new("numbers.db"));
     assert_eq!(error.kind(), transcript_core::ErrorKind::Corrupt);
     // Only reads are possible.
     let change = reader.row("DELETE FROM numbers RETURNING n", &[]).await.unwrap_err();

@@ -9,7 +9,10 @@ use transcript_core::{
     video::VideoId,
 };
 
-use super::{count_changed_details, tracks::decode_info};
+use super::{
+    count_changed_details,
+    tracks::{decode_info, is_unknown},
+};
 use crate::{
     codec,
     error::{DbResult, corrupt},
@@ -44,7 +47,7 @@ macro_rules! postgres_details {
 #[cfg(feature = "postgres")]
 pub(super) use postgres_details;
 
-const STORED_TRACKS: &str =
+pub(super) const STORED_TRACKS: &str =
     "SELECT id, language, kind, name, original FROM tracks WHERE video = $1 ORDER BY id";
 
 const MARK_ORIGINALS: Statement = sql! {
@@ -78,7 +81,7 @@ pub(crate) const INDEXED_STATEMENTS: [&str; 6] =
 /// none of them.
 #[derive(Debug)]
 pub(super) struct EncodedDetails {
-    metadata: Option<String>,
+    metadata: Value<'static>,
     tracks: Value<'static>,
 }
 
@@ -90,7 +93,7 @@ impl EncodedDetails {
 
     /// Decodes what is known of the video. What does not decode is left out: it never costs a transcript.
     pub(super) fn decode(&self) -> Arc<VideoDetails> {
-        let metadata = self.metadata.as_deref().and_then(decode_metadata).unwrap_or_default();
+        let metadata = decode_metadata(&self.metadata).unwrap_or_default();
         Arc::new(VideoDetails { metadata, tracks: self.decode_tracks().into_iter().flatten().collect() })
     }
 
@@ -99,8 +102,8 @@ impl EncodedDetails {
     /// # Errors
     /// [`transcript_core::ErrorKind::Corrupt`] if some of it does not.
     pub(super) fn check(&self) -> Result<()> {
-        let is_sound = self.metadata.as_deref().is_none_or(|json| decode_metadata(json).is_some())
-            && self.decode_tracks().iter().all(Option::is_some);
+        let is_sound =
+            decode_metadata(&self.metadata).is_some() && self.decode_tracks().iter().all(Option::is_some);
         if is_sound { Ok(()) } else { Err(corrupt("the metadata or the tracks of the video are damaged")) }
     }
 
@@ -112,12 +115,12 @@ impl EncodedDetails {
 
     /// Size in memory.
     pub(super) fn memory_bytes(&self) -> u64 {
-        let tracks = match &self.tracks {
+        let bytes = |column: &Value<'_>| match column {
             Value::Text(json) => json.len(),
             Value::Texts(texts) => texts.iter().map(|text| text.len() + size_of::<String>()).sum(),
             _ => 0,
         };
-        (self.metadata.as_ref().map_or(0, String::len) + tracks) as u64
+        (bytes(&self.metadata) + bytes(&self.tracks)) as u64
     }
 }
 
@@ -133,8 +136,13 @@ fn decode_track(text: &str) -> Option<TrackInfo> {
 }
 
 /// `None` if it does not decode. It is unknown then, and the next put replaces it.
-fn decode_metadata(json: &str) -> Option<VideoMetadata> {
-    let metadata = serde_json::from_str(json).ok();
+fn decode_metadata(column: &Value<'_>) -> Option<VideoMetadata> {
+    let metadata = match column {
+        Value::Null => return Some(VideoMetadata::default()),
+        Value::Text(json) => serde_json::from_str(json).ok(),
+        // No UTF-8.
+        _ => None,
+    };
     if metadata.is_none() {
         tracing::warn!("stored metadata does not decode, treated as unknown");
     }
@@ -155,17 +163,17 @@ pub(super) async fn update<S: Session>(
     db: &mut S,
     video: &str,
     request: &PutRequest,
-    metadata_before: Option<&str>,
+    metadata_before: &Value<'_>,
 ) -> DbResult<UpdatedDetails> {
     // The tracks first: in a file, a new row of the details then lists them at once.
     let (track, tracks, are_new_tracks) = update_tracks(db, video, request).await?;
-    let stored = metadata_before.map(decode_metadata);
-    let is_damaged = matches!(stored, Some(None));
-    let before = stored.flatten().unwrap_or_default();
+    let stored = decode_metadata(metadata_before);
+    let is_damaged = stored.is_none();
+    let before = stored.unwrap_or_default();
     let metadata = request.metadata.clone().or(&before);
     let is_new_metadata = is_damaged || metadata != before;
     // A file has a row for each video, because it lists the tracks.
-    if is_new_metadata || (!S::IS_REMOTE && metadata_before.is_none()) {
+    if is_new_metadata || (!S::IS_REMOTE && *metadata_before == Value::Null) {
         db.execute(PUT_METADATA, &values![video, codec::json(&metadata)?]).await?;
     }
     let is_repaired =
@@ -182,24 +190,28 @@ async fn update_tracks<S: Session>(
     request: &PutRequest,
 ) -> DbResult<(i64, Vec<TrackInfo>, bool)> {
     let own = &request.transcript.track;
-    let (tracks, is_changed) =
-        merge_tracks(db, video, request.known_tracks.iter().chain([own]), request.now).await?;
+    let (tracks, is_changed) = merge_tracks(db, video, &request.known_tracks, Some(own), request.now).await?;
     let id = tracks.iter().find_map(|(id, track)| track.is_same(own).then_some(*id));
     let id = id.ok_or_else(|| Error::unexpected("the track of a stored transcript is missing"))?;
     Ok((id, tracks.into_iter().map(|(_, track)| track).collect(), is_changed))
 }
 
-/// Merges tracks into the known ones of a video. Returns all of them with their numbers, and whether they changed.
-async fn merge_tracks<'a, S: Session>(
+/// Merges tracks, and that of a transcript, into the known ones of a video. Returns all of them with their numbers, and
+/// whether they changed.
+///
+/// Left out is a track that was listed only in place of one that cannot be read.
+async fn merge_tracks<S: Session>(
     db: &mut S,
     video: &str,
-    known: impl Iterator<Item = &'a TrackInfo> + Send,
+    known: &[TrackInfo],
+    own: Option<&TrackInfo>,
     now: Timestamp,
 ) -> DbResult<(Vec<(i64, TrackInfo)>, bool)> {
     let mut rows = db.rows(STORED_TRACKS, &values![video]).await?;
-    let mut tracks = rows.iter_mut().map(|row| decode_info(row, 0)).collect::<DbResult<Vec<_>>>()?;
+    // A damaged row stays as it is: the transcript's own track gets another one.
+    let mut tracks: Vec<_> = rows.iter_mut().filter_map(|row| decode_info(row, 0).ok()).collect();
     let (mut originals, mut new): (Vec<i64>, Vec<TrackInfo>) = (Vec::new(), Vec::new());
-    for track in known {
+    for track in known.iter().filter(|track| !is_unknown(track)).chain(own) {
         if let Some((id, stored)) = tracks.iter_mut().find(|(_, stored)| stored.is_same(track)) {
             originals.extend((track.original && !stored.original).then_some(*id));
             stored.original |= track.original;
@@ -230,7 +242,7 @@ impl WriteTx for AddTracksTx {
 
     async fn run<S: Session>(&self, db: &mut S) -> DbResult<()> {
         let video = self.video.to_string();
-        let (_, is_changed) = merge_tracks(db, &video, self.tracks.iter(), self.now).await?;
+        let (_, is_changed) = merge_tracks(db, &video, &self.tracks, None, self.now).await?;
         let is_archived = is_changed && db.only_row(HAS_TRANSCRIPTS, &values![&video]).await?.take(0)?;
         count_changed_details(db, &video, is_archived).await
     }

@@ -299,7 +299,7 @@ impl<D: Database> Archive for SqlArchive<D> {
 
     async fn tracks(&self, video: &VideoId) -> Result<Vec<ArchivedTrack>> {
         let found = self.database.find(tracks::TRACKS, &values![video.to_string()], tracks::decode).await?;
-        Ok(found.into_iter().map(|(_, track)| track).collect())
+        tracks::restore(&self.database, found, false).await
     }
 
     async fn put(&self, request: PutRequest) -> Result<StoredTranscript> {
@@ -414,11 +414,9 @@ impl<D: Database> Archive for SqlArchive<D> {
         let (video, id) = tracks::read_cursor(page.after.as_ref())?;
         let bounds = values![video, id, codec::one_more(&page)];
         let found = self.database.find(tracks::PAGE, &bounds, tracks::decode_listed).await?;
-        let found = Page::cut(found, &page, |(video, id, _)| format!("{video}/{id}"));
-        Ok(Page {
-            items: found.items.into_iter().filter_map(|(.., track)| track).collect(),
-            next: found.next,
-        })
+        let Page { items, next } = Page::cut(found, &page, |(video, id, _)| format!("{video}/{id}"));
+        let rows = items.into_iter().filter_map(|(.., row)| row).collect();
+        Ok(Page { items: tracks::restore(&self.database, rows, true).await?, next })
     }
 
     async fn list_withdrawn(&self, page: PageRequest) -> Result<Page<VideoId>> {

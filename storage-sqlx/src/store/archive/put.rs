@@ -19,7 +19,7 @@ use crate::{
     body::EncodedBody,
     codec,
     error::{DbError, DbResult},
-    sql::{Row, Session, Statement, WriteTx, sql, values},
+    sql::{Row, Session, Statement, Value, WriteTx, sql, values},
 };
 
 /// Whether the video is withdrawn, its newest transcript of the same content, whether it has any, and its metadata.
@@ -338,8 +338,9 @@ impl WriteTx for PutTranscriptTx {
         // Without a transcript of the video no selector has one.
         let mut rows = if is_first { Vec::new() } else { db.rows(SELECTOR_STATES, &content).await? };
         let states = rows.iter_mut().map(SelectorState::decode).collect::<DbResult<Vec<_>>>()?;
+        let metadata: Value<'static> = before.take(3)?;
         let details::UpdatedDetails { track, details, is_changed } =
-            details::update(db, &video, &self.request, before.get(3)?).await?;
+            details::update(db, &video, &self.request, &metadata).await?;
         count_changed_details(db, &video, is_changed && !states.is_empty()).await?;
         if let Some(holder) = &self.lease_holder {
             let lease = values![&video, self.first_selector(), holder.as_str()];

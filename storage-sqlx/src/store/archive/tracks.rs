@@ -2,16 +2,18 @@
 
 use transcript_core::{
     Result, Timestamp,
-    archive::{ArchivedTrack, TrackSelector},
+    archive::{ArchivedTrack, FindOutcome, TrackSelector},
     ids::Cursor,
     page::no_cursor,
     transcript::{LanguageTag, TrackInfo, TrackKind},
+    video::VideoId,
 };
 
+use super::find;
 use crate::{
     codec,
     error::{DbResult, corrupt},
-    sql::{Row, Statement, sql},
+    sql::{Database, Row, Statement, sql},
 };
 
 #[cfg(feature = "sqlite")]
@@ -69,29 +71,112 @@ pub(super) const PAGE: Statement = sql! {
     ),
 };
 
-/// Decodes a row of [`PAGE`]: its video, its number and its track; `None` if that does not decode. One damaged row, or
-/// one of a newer version, must not end each list of the whole archive.
-pub(super) fn decode_listed(row: &mut Row) -> DbResult<(String, i64, Option<ArchivedTrack>)> {
-    let (video, id) = (row.get::<&str>(0)?.to_owned(), row.get(1)?);
-    let track = decode(row).ok().map(|(_, track)| track);
-    if track.is_none() {
-        tracing::warn!(%video, "stored track does not decode, left out of the list");
-    }
-    Ok((video, id, track))
+/// A track in a row of [`TRACKS`] or [`PAGE`].
+pub(super) struct TrackRow {
+    track: ArchivedTrack,
+    /// Whether its language, kind, name or origin does not decode: it is damaged, or of a newer version.
+    is_damaged: bool,
 }
 
-/// Decodes a row of [`TRACKS`] or [`PAGE`]: the track and its number.
-pub(super) fn decode(row: &mut Row) -> DbResult<(i64, ArchivedTrack)> {
-    let (id, track) = decode_info(row, 1)?;
-    let selectors: Vec<String> = row.take(6)?;
+/// The track in place of one that cannot be read.
+fn unknown_track() -> TrackInfo {
+    TrackInfo::new(LanguageTag::unknown(), TrackKind::Translated)
+}
+
+/// Whether a track is only in place of one that cannot be read.
+pub(super) fn is_unknown(track: &TrackInfo) -> bool {
+    track.is_same(&unknown_track())
+}
+
+/// Decodes a row of [`TRACKS`].
+///
+/// Its selectors must decode: without them, the track would look like one that is only known.
+pub(super) fn decode(row: &mut Row) -> DbResult<TrackRow> {
+    let video = codec::video(row.get(0)?)?;
+    let (selectors, revision, stored_at) = (row.take(6)?, row.take(7)?, row.take(8)?);
+    Ok(decode_track(row, video, Some(selectors), (revision, stored_at)))
+}
+
+/// Decodes a row of [`PAGE`]: the name of its video, its number, and its track. One damaged row must not end each list
+/// of the whole archive.
+///
+/// The track is `None` if the name is malformed, or of a platform of a newer version. If its selectors are damaged, it
+/// has none.
+pub(super) fn decode_listed(row: &mut Row) -> DbResult<(String, i64, Option<TrackRow>)> {
+    let (name, id) = (row.get::<&str>(0)?.to_owned(), row.get(1)?);
+    let Ok(video) = codec::video(&name) else {
+        tracing::warn!(%name, "stored video name is malformed, left out of the list");
+        return Ok((name, id, None));
+    };
+    let selectors = row.take(6).ok();
+    let newest = (row.take(7).unwrap_or_default(), row.take(8).unwrap_or_default());
+    Ok((name, id, Some(decode_track(row, video, selectors, newest))))
+}
+
+/// Decodes the track of a row with these selectors, of which the newest revision is this one, stored at this time.
+///
+/// A damaged track is unknown. Without selectors nothing can restore it, so that it stays so.
+fn decode_track(
+    row: &mut Row,
+    video: VideoId,
+    selectors: Option<Vec<String>>,
+    (revision, stored_at): (Option<u32>, Option<i64>),
+) -> TrackRow {
+    let info = decode_info(row, 1);
+    if info.is_err() {
+        tracing::warn!(%video, "stored track does not decode");
+    }
+    let is_damaged = info.is_err() && selectors.is_some();
+    let track = info.map_or_else(
+        |_| TrackInfo { original: row.take(5).unwrap_or_default(), ..unknown_track() },
+        |(_, info)| info,
+    );
+    let selectors = selectors.unwrap_or_default();
     let track = ArchivedTrack {
-        video: codec::video(row.get(0)?)?,
+        video,
         track,
         selectors: selectors.iter().map(|name| TrackSelector::from_name(name)).collect(),
-        revision: row.take(7)?,
-        stored_at: row.take::<Option<i64>>(8)?.map(Timestamp::from_millis),
+        revision,
+        stored_at: stored_at.map(Timestamp::from_millis),
     };
-    Ok((id, track))
+    TrackRow { track, is_damaged }
+}
+
+/// Returns the tracks of rows. That of a damaged row comes from its transcript, which has it too.
+///
+/// If the transcript cannot be read either, the track is of an unknown language: an export reports it. Left out are
+/// damaged rows that no lookup needs, and the new row that a put added for the track of a damaged one. Another process
+/// may delete or withdraw the video at the same time; only a list of the whole archive has withdrawn ones.
+pub(super) async fn restore<D: Database>(
+    database: &D,
+    rows: Vec<TrackRow>,
+    has_withdrawn: bool,
+) -> Result<Vec<ArchivedTrack>> {
+    let has_damage = rows.iter().any(|row| row.is_damaged);
+    let mut tracks: Vec<ArchivedTrack> = Vec::with_capacity(rows.len());
+    for TrackRow { mut track, is_damaged } in rows {
+        let is_archived = !track.selectors.is_empty();
+        if is_damaged {
+            let Some(selector) = track.selectors.first() else { continue };
+            // No absence is valid that long.
+            let found = find::find(database, &track.video, selector, Timestamp::from_millis(i64::MAX)).await;
+            match found {
+                Ok(FindOutcome::Transcript(stored)) => {
+                    let (original, own) = (track.track.original, stored.transcript.track.clone());
+                    track.track = TrackInfo { original: own.original || original, ..own };
+                }
+                Ok(FindOutcome::Withdrawn) if has_withdrawn => {}
+                Ok(FindOutcome::Absence(_) | FindOutcome::Withdrawn | FindOutcome::NotFound) => continue,
+                Err(error) if error.is_unreadable() => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let is_same = |other: &ArchivedTrack| other.video == track.video && other.track.is_same(&track.track);
+        if !has_damage || is_archived || !tracks.iter().any(is_same) {
+            tracks.push(track);
+        }
+    }
+    Ok(tracks)
 }
 
 /// Decodes the number of a track and the columns after it: language, kind, name and whether it is original.

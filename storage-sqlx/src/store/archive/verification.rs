@@ -14,12 +14,12 @@ use super::details::postgres_details;
 use super::details::sqlite_details;
 use super::{
     RECORD_CHANGED_VIDEO, RECORD_UNINDEXED_VIDEO, count_changes,
-    details::EncodedDetails,
+    details::{EncodedDetails, STORED_TRACKS},
     find::{CheckedBody, decode_body},
     record_video,
     scan::{TranscriptKey, concurrency, next_cursor},
     stats_part,
-    tracks::read_cursor,
+    tracks::{decode_info, read_cursor},
 };
 use crate::{
     body::{EncodedBody, damaged, misplaced},
@@ -174,7 +174,8 @@ pub(super) async fn verify_page<D: Database>(
     let limit = i64::try_from(request.page.size()).unwrap_or(i64::MAX);
     let bounds = values![video, transcript, limit];
     let found = database.find(NEXT_TRANSCRIPTS, &bounds, |row| {
-        let language: Option<String> = row.take(3)?;
+        // Of a damaged track it may be no text.
+        let language: Option<String> = row.take(3).unwrap_or_default();
         Ok((TranscriptKey::decode(row)?, language.map(LanguageTag::from_canonical)))
     });
     let found = found.await?;
@@ -236,5 +237,11 @@ async fn check<D: Database>(database: &D, key: &TranscriptKey) -> Result<()> {
     let video = key.video.clone();
     let check = move || form.check(&video).and_then(|()| details.check());
     let checked = database.runtime().spawn_blocking(check).await;
-    checked.map_err(|error| Error::unexpected(format!("checking a transcript failed: {error}"))).flatten()
+    checked.map_err(|error| Error::unexpected(format!("checking a transcript failed: {error}"))).flatten()?;
+    // A file has the tracks in two places, of which the details are one.
+    if !D::IS_REMOTE {
+        let video = values![key.video.to_string()];
+        database.find(STORED_TRACKS, &video, |row| decode_info(row, 0)).await?;
+    }
+    Ok(())
 }

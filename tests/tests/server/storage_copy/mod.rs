@@ -246,6 +246,66 @@ async fn copy_to_nonempty_target_is_rejected() -> Result<()> {
     Ok(())
 }
 
+/// Servers of the version before must be able to start again.
+#[tokio::test(flavor = "multi_thread")]
+async fn copy_that_is_rejected_migrates_nothing() -> Result<()> {
+    let (data, folder) = (TempDir::new()?, TempDir::new()?);
+    fill(&data, 20).await?;
+    let (older, newest) = (new_database()?, new_database()?);
+    copy_all(&main_file(&data), &older.url)?;
+    copy_all(&main_file(&data), &newest.url)?;
+    let (half, bare) = (new_database()?, TempDir::new()?);
+    copy_all(&main_file(&data), &half.url)?;
+    mark_end_missing(&half.url, "another source", "main")?;
+    std::fs::copy(data.path().join("verbatim.db"), bare.path().join("verbatim.db"))?;
+    let server = ServerFixture::start(&folder, &[("VERBATIM_STORAGE__URL", older.url.as_str())])?;
+    // As if this program had one more migration than the program that wrote them.
+    let file = data.path().join("verbatim.db");
+    sqlite(&file, "DELETE FROM schema_version WHERE version = (SELECT max(version) FROM schema_version)")?;
+    psql(
+        &older.url,
+        "DELETE FROM verbatim_schema s USING (
+            SELECT part, max(version) AS version FROM verbatim_schema GROUP BY part
+        ) newest WHERE s.part = newest.part AND s.version = newest.version",
+    )?;
+    let versions = || -> Result<[String; 2]> {
+        let on_server = "SELECT part, max(version) FROM verbatim_schema GROUP BY part ORDER BY part";
+        let in_file = "SELECT max(version) FROM schema_version";
+        Ok([psql(&older.url, on_server)?, sqlite(&file, in_file)?])
+    };
+    let before = versions()?;
+    let message = copy_error(&older.url, &main_file(&TempDir::new()?))?;
+    ensure!(message.contains("is in use"), "{message}");
+    drop(server);
+    for (from, to, why) in [
+        (main_file(&data), older.url.clone(), "tables of an earlier version"),
+        (newest.url.clone(), main_file(&data), "tables of an earlier version"),
+        (main_file(&data), newest.url.clone(), "already has rows"),
+        (main_file(&data), half.url.clone(), "is incomplete and has another source"),
+        (newest.url.clone(), main_file(&bare), "already has rows"),
+    ] {
+        let message = copy_error(&from, &to)?;
+        ensure!(message.contains(why), "{from} to {to}: {message}");
+    }
+    assert_eq!(versions()?, before);
+    let tables = sqlite(&bare.path().join("archive.db"), "SELECT count(*) FROM sqlite_schema")?;
+    assert_eq!(tables.trim(), "0", "the other part of the target was changed");
+    Ok(())
+}
+
+/// A role or a database may end idle transactions: a source has one while the other part is copied.
+#[tokio::test(flavor = "multi_thread")]
+async fn copy_outlasts_time_limit_of_source() -> Result<()> {
+    let (data, back) = (TempDir::new()?, TempDir::new()?);
+    fill(&data, 6_000).await?;
+    let database = new_database()?;
+    copy_all(&main_file(&data), &database.url)?;
+    let (_, name) = database.url.rsplit_once('/').context("no name")?;
+    let limit = "idle_in_transaction_session_timeout = '50ms'";
+    psql(&database.url, &format!("ALTER DATABASE {name} SET {limit}"))?;
+    copy_all(&database.url, &main_file(&back)).map(drop)
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn copy_resumes_from_same_source_only() -> Result<()> {
     let (data, other) = (TempDir::new()?, TempDir::new()?);

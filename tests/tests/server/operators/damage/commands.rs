@@ -1,10 +1,11 @@
 //! Commands on an archive with a damaged transcript.
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::{ALL_FORMS, DamageFixture, StoredAs, VIDEOS, check_names};
+use crate::server::platform::fetch_count;
 
 const DAMAGED: &str = VIDEOS[0];
 const SOUND: &str = VIDEOS[1];
@@ -131,6 +132,110 @@ async fn export_continues_past_damaged_transcript() -> Result<()> {
             assert_eq!(written.lines().count(), 1, "{written}");
             assert!(files.path().join(format!("video_site/{SOUND}/en.json")).is_file(), "{form:?}");
         }
+    }
+    Ok(())
+}
+
+/// Checks that JSON lists a track of this language, and none in place of a damaged one.
+fn check_known(json: &str, language: &str) -> Result<()> {
+    let json: Value = serde_json::from_str(json)?;
+    let tracks = json["tracks"].as_array().context("no tracks")?;
+    let has = |language: &str| tracks.iter().any(|track| track["language"] == language);
+    assert!(has(language) && !has("und"), "{tracks:?}");
+    Ok(())
+}
+
+/// The row of a track is damaged, and its text is sound: nothing is left out. Then both are damaged.
+#[tokio::test(flavor = "multi_thread")]
+async fn damaged_track_keeps_commands_and_lookups() -> Result<()> {
+    for form in ALL_FORMS {
+        let (fixture, files) = (DamageFixture::new(form, &[DAMAGED, SOUND])?, TempDir::new()?);
+        let to = files.path().display().to_string();
+        let damage = format!("UPDATE tracks SET kind = 'spoken' WHERE video = 'video_site/{DAMAGED}'");
+        fixture.query(&damage)?;
+        fixture.expect(&["archive", "export", "--all", "--to", &to], "", 0)?;
+        for video in [DAMAGED, SOUND] {
+            assert!(files.path().join(format!("video_site/{video}/en.json")).is_file(), "{form:?} {video}");
+        }
+        fixture.expect(&["get", DAMAGED, "--lang", "en-GB"], "", 0)?;
+        assert_eq!(fetch_count(&fixture.proxy, DAMAGED), 1, "{form:?}");
+        fixture.expect(&["archive", "show", DAMAGED], "", 0)?;
+        fixture.expect(&["import", &to], "", 0)?;
+        fixture.expect(&["archive", "verify"], "", 1)?;
+
+        fixture.flip(DAMAGED)?;
+        let (_, error) = fixture.expect(&["archive", "export", "--all", "--to", &to, "--force"], "", 1)?;
+        check_names(&error, DAMAGED);
+        assert!(error.contains("1 transcripts are damaged") && !error.contains(SOUND), "{error}");
+        fixture.expect(&["import", &to], "", 0)?;
+        let (shown, _) = fixture.expect(&["archive", "show", DAMAGED, "--json"], "", 0)?;
+        check_known(&shown, "en")?;
+        fixture.flip(DAMAGED)?;
+        fixture.expect(&["import", "-", "--video", DAMAGED, "--lang", "de"], WORDS, 0)?;
+        fixture.expect(&["archive", "export", DAMAGED, "--to", &to, "--force"], "", 1)?;
+        let file = files.path().join(format!("video_site/{DAMAGED}/de.json"));
+        check_known(&std::fs::read_to_string(file)?, "de")?;
+
+        fixture.expect(&["archive", "withdraw", DAMAGED], "", 0)?;
+        fixture.expect(&["archive", "show", DAMAGED], "", 0)?;
+        fixture.expect(&["archive", "withdraw", DAMAGED, "--undo"], "", 0)?;
+        fixture.expect(&["archive", "refresh", DAMAGED], "", 0)?;
+        fixture.expect(&["get", DAMAGED], "", 0)?;
+        fixture.expect(&["archive", "delete", DAMAGED, "--yes"], "", 0)?;
+        fixture.expect(&["get", DAMAGED], "", 0)?;
+        fixture.expect(&["archive", "verify"], "", 0)?;
+    }
+    Ok(())
+}
+
+/// The tracks of the video cannot be read.
+#[tokio::test(flavor = "multi_thread")]
+async fn damaged_selector_stops_no_takedown_and_no_import() -> Result<()> {
+    let (fixture, files) = (DamageFixture::new(StoredAs::File, &[DAMAGED, SOUND])?, TempDir::new()?);
+    let to = files.path().display().to_string();
+    fixture.expect(&["archive", "export", "--all", "--to", &to], "", 0)?;
+    let english = format!("video = 'video_site/{DAMAGED}' AND wish = 'en'");
+    fixture.sqlite(&format!("UPDATE wishes SET wish = CAST(x'FF' AS TEXT) WHERE {english}"))?;
+    let (listed, _) = fixture.expect(&["archive", "list"], "", 0)?;
+    assert!(listed.contains(DAMAGED) && listed.contains(SOUND), "{listed}");
+    let all = files.path().join("all");
+    let folder = all.display().to_string();
+    let (_, error) = fixture.expect(&["archive", "export", "--all", "--to", &folder], "", 1)?;
+    assert!(error.contains(DAMAGED) && error.contains("1 transcripts are damaged"), "{error}");
+    assert!(all.join(format!("video_site/{SOUND}/en.json")).is_file(), "{error}");
+    std::fs::remove_dir_all(&all)?;
+    fixture.expect(&["archive", "delete", SOUND, "--yes"], "", 0)?;
+    let (report, error) = fixture.expect(&["import", &to], "", 1)?;
+    assert!(report.contains("1 transcripts imported") && error.contains(DAMAGED), "{report} {error}");
+    for arguments in [&["archive", "show", DAMAGED][..], &["archive", "export", DAMAGED, "--to", &to]] {
+        let (_, error) = fixture.expect(arguments, "", 1)?;
+        assert!(error.contains(DAMAGED) && error.contains("archive delete"), "{error}");
+    }
+    fixture.expect(&["archive", "withdraw", DAMAGED], "", 0)?;
+    fixture.expect(&["archive", "withdraw", DAMAGED, "--undo"], "", 0)?;
+    fixture.expect(&["archive", "delete", DAMAGED, "--yes"], "", 0)?;
+    fixture.expect(&["get", DAMAGED], "", 0)?;
+    fixture.expect(&["archive", "show", DAMAGED], "", 0)?;
+    Ok(())
+}
+
+/// The name of a video is damaged, or of a platform of a later version.
+#[tokio::test(flavor = "multi_thread")]
+async fn malformed_name_hides_no_other_video() -> Result<()> {
+    let (fixture, files) =
+        (DamageFixture::new(StoredAs::File, &[DAMAGED, SOUND, VIDEOS[2]])?, TempDir::new()?);
+    let to = files.path().display().to_string();
+    fixture.expect(&["archive", "withdraw", VIDEOS[2]], "", 0)?;
+    for table in ["transcripts", "tracks", "wishes"] {
+        let named = format!("video = 'video_site/{DAMAGED}'");
+        fixture.sqlite(&format!("UPDATE {table} SET video = 'later_site/1' WHERE {named}"))?;
+    }
+    let (listed, _) = fixture.expect(&["archive", "list"], "", 0)?;
+    assert!(listed.contains(SOUND) && !listed.contains("later_site"), "{listed}");
+    let (_, error) = fixture.expect(&["archive", "export", "--all", "--to", &to], "", 1)?;
+    assert!(error.contains("1 videos cannot be listed"), "{error}");
+    for file in [format!("video_site/{SOUND}/en.json"), format!("video_site/{}/withdrawn.json", VIDEOS[2])] {
+        assert!(files.path().join(&file).is_file(), "{file}");
     }
     Ok(())
 }
