@@ -53,6 +53,27 @@ await play(async (browser) => {
     await page.unroute("**/ask");
   }
   assertClean(activity);
+
+  // Without a connection the page stays.
+  await page.goto(LONG);
+  await page.getByText("Ask this video").click();
+  await page.getByLabel("Your question").fill(QUESTION);
+  await page.route("**/altcha.*", (route) => route.abort());
+  await page.keyboard.press("Enter");
+  await answer.getByText("could not be answered").waitFor();
+  assert.equal(new URL(page.url()).pathname, LONG);
+  await page.unroute("**/altcha.*");
+
+  // Without the files of its challenge, such as after an upgrade of the server, the form loads the page with the answer.
+  activity.errors.length = 0;
+  await page.route("**/altcha.*", (route) => route.fulfill({ status: 404, body: "" }));
+  await page.goto(LONG);
+  await page.getByText("Ask this video").click();
+  await page.getByLabel("Your question").fill(QUESTION);
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/\/ask$/);
+  await marker.waitFor();
+  assertClean(activity, ["404"]);
   await context.close();
 
   const plain = await open(browser, { javaScriptEnabled: false });

@@ -37,6 +37,23 @@ await play(async (browser) => {
   await page.getByRole("button", { name: "Send without a key" }).click();
   await response.getByRole("status").getByText("400").waitFor();
   assert.equal(await response.locator("b").count(), 0);
+  // A response that arrives after that to a later request is not shown.
+  let release;
+  const later = new Promise((resolve) => (release = resolve));
+  await page.route("**/api/transcript?*first*", async (route) => {
+    await later;
+    await route.fulfill({ json: { first: true } }).catch(() => {});
+  });
+  await link.fill("first");
+  await page.getByRole("button", { name: "Send without a key" }).click();
+  await response.getByRole("status").getByText("Sending").waitFor();
+  await link.fill(example);
+  await page.getByRole("button", { name: "Send without a key" }).click();
+  await response.getByRole("status").getByText("200").waitFor();
+  release();
+  await page.unroute("**/api/transcript?*first*");
+  await page.evaluate(() => new Promise((done) => setTimeout(done, 200)));
+  assert.match(await response.locator("code").textContent(), /The warden trims the wick/);
   await screenshot(page, "console");
   await assertAccessible(page, "console");
   assertClean(activity, ["400"]);

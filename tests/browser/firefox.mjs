@@ -95,6 +95,22 @@ async function read(browser) {
   await moment.focus();
   await moment.press("Enter");
   await page.waitForFunction(() => document.querySelector("#said").textContent === "Link copied");
+
+  // Several ranges in one paragraph are one quotation.
+  await page.evaluate(() => {
+    navigator.clipboard.writeText = async (text) => (globalThis.written = text);
+    const node = document.querySelector("#words p > span:last-child").firstChild;
+    getSelection().removeAllRanges();
+    for (const [start, end] of [[0, 3], [4, 10]]) {
+      const range = new Range();
+      range.setStart(node, start);
+      range.setEnd(node, end);
+      getSelection().addRange(range);
+    }
+  });
+  await page.locator("#quote").click();
+  await page.waitForFunction(() => globalThis.written);
+  assert.match(await page.evaluate("written"), /^“The warden”\n/);
   assertClean(activity);
   const opened = await open(browser, WIDE);
   await opened.page.goto(shared.href);

@@ -56,6 +56,16 @@ await play(async (browser) => {
   await page.waitForURL(/q=counts.*lang=de&sort=date$/);
   await page.goto("/search?q=counts+the+seconds");
 
+  // The page in another language has the query that was typed.
+  await page.goto("/search");
+  await searchbox.fill("lantern");
+  await page.locator(".hits > li").first().waitFor();
+  await page.getByRole("link", { name: "Deutsch" }).click();
+  await page.waitForURL(/hl=de/);
+  assert.equal(new URL(page.url()).searchParams.get("q"), "lantern");
+  assert.equal(await searchbox.inputValue(), "lantern");
+  await page.goto("/search?q=counts+the+seconds");
+
   // A time opens the transcript at the moment.
   const time = page.locator(".moments a").first();
   const text = await time.textContent();

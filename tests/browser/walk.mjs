@@ -53,7 +53,7 @@ addEventListener("message", ({ data }) => {
   const message = JSON.parse(data);
   if (message.event === "listening") send({ currentTime: Number(parameters.get("start")) });
   if (message.event !== "command") return;
-  commands.push(message.func);
+  commands.push(message.func === "seekTo" ? message.func + " " + message.args[0] : message.func);
   if (message.func === "seekTo") send({ currentTime: message.args[0] });
 });
 </script></body></html>`;

@@ -2,7 +2,7 @@
 
 import { BASE, PLAYER, STAND_IN, assertAccessible, assertClean, assert, screenshot, open, play } from "./walk.mjs";
 
-const { LONG } = process.env;
+const { LONG, CHAPTERS } = process.env;
 await play(async (browser) => {
   for (const [screen, size] of [["desktop", { width: 1280, height: 800 }], ["small", { width: 320, height: 640 }]]) {
     const { context, page, activity } = await open(browser, { viewport: size, reducedMotion: "reduce" });
@@ -41,7 +41,7 @@ await play(async (browser) => {
     await now(ids[6]);
     assert.equal(page.url(), before);
     const player = page.frames().find((one) => one.url().startsWith(PLAYER));
-    assert.deepEqual(await player.evaluate("commands"), ["seekTo", "playVideo"]);
+    assert.deepEqual(await player.evaluate("commands"), [`seekTo ${ids[6].slice(1)}`, "playVideo"]);
     await page.waitForFunction((id) => {
       const { top, bottom } = document.getElementById(id).getBoundingClientRect();
       // A paragraph that is taller than the rest of the screen begins below the player.
@@ -86,6 +86,15 @@ await play(async (browser) => {
     await page.getByRole("button", { name: "Watch here" }).click();
     await now(ids[6]);
     assert.equal(requested.at(-1).address.searchParams.get("start"), ids[6].slice(1));
+
+    // The second paragraph of a second has no id, and seeks there, too.
+    await page.goto(CHAPTERS);
+    await page.getByRole("button", { name: "Watch here" }).click();
+    await now("t0");
+    await page.locator("#words p:not([id]) a.time").click();
+    await now("t60");
+    const seeking = page.frames().find((one) => one.url().startsWith(PLAYER));
+    assert.deepEqual(await seeking.evaluate("commands"), ["seekTo 60", "playVideo"]);
     assert.deepEqual(activity.errors, []);
     await context.close();
   }

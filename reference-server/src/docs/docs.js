@@ -73,17 +73,21 @@ function enableConsole(form) {
     code.parentElement.hidden = text === "";
     area.hidden = false;
   };
+  let running;
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
+    // Only the response to the last request is shown.
+    running?.abort();
+    const { signal } = (running = new AbortController());
     const address = `${form.action}?${new URLSearchParams(new FormData(form))}`;
     show("Sending …", "");
     try {
-      const response = await fetch(address, { credentials: "omit" });
+      const response = await fetch(address, { credentials: "omit", signal });
       const text = await response.text();
       const isJson = response.headers.get("content-type")?.includes("json");
-      show(`${response.status} ${response.statusText}`, isJson ? JSON.stringify(JSON.parse(text), null, 2) : text);
+      if (!signal.aborted) show(`${response.status} ${response.statusText}`, isJson ? JSON.stringify(JSON.parse(text), null, 2) : text);
     } catch {
-      show("The server cannot be reached.", "");
+      if (!signal.aborted) show("The server cannot be reached.", "");
     }
   });
 }

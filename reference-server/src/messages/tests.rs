@@ -36,6 +36,28 @@ fn messages_every_language_has_every_message() {
     }
 }
 
+/// A failed attempt is counted for the network, and not for the visitor.
+#[test]
+fn messages_of_failures_do_not_say_that_nothing_was_counted() {
+    let languages = [
+        ("your own free transcripts", "Nothing was counted"),
+        ("Ihre eigenen kostenlosen Transkripte", "nichts gezählt"),
+        ("tus propias transcripciones", "descontado nada"),
+        ("vos propres transcriptions", "Rien n’a été compté"),
+        ("あなた自身の無料分", "回数には数えられていません"),
+        ("النصوص المجانية الخاصة بك", "لم يُحتسب شيء"),
+    ];
+    for (source, (own, nothing)) in SOURCES.iter().zip(languages) {
+        let messages = Messages::parse(source).unwrap();
+        for key in messages.keys().filter(|key| key.starts_with("failure.")) {
+            let text = messages.find(key).unwrap();
+            let is_attempt = ["rate_limited", "fetch_error"].iter().any(|name| key.ends_with(name));
+            assert!(!text.contains(nothing), "{} {key}: {text}", messages.tag);
+            assert!(!is_attempt || text.contains(own), "{} {key}: {text}", messages.tag);
+        }
+    }
+}
+
 #[test]
 fn messages_code_names_exactly_the_messages_of_the_file() {
     let english = Messages::parse(SOURCES[0]).unwrap();

@@ -54,9 +54,15 @@ pub(crate) static DOCS_STYLE: LazyLock<Asset> = LazyLock::new(|| {
 /// Script of the documentation.
 pub(crate) static DOCS_SCRIPT: LazyLock<Asset> =
     LazyLock::new(|| Asset::new("docs", "js", SCRIPT_KIND, include_str!("../docs/docs.js").to_owned()));
-/// Script of transcripts.
-pub(crate) static SCRIPT: LazyLock<Asset> =
-    LazyLock::new(|| Asset::new("page", "js", SCRIPT_KIND, include_str!("page.js").to_owned()));
+/// Script of transcripts: two sources in one file, so that a page loads one.
+pub(crate) static SCRIPT: LazyLock<Asset> = LazyLock::new(|| {
+    Asset::new(
+        "page",
+        "js",
+        SCRIPT_KIND,
+        without_comments(&[include_str!("fold.js"), include_str!("page.js")]),
+    )
+});
 /// Script of the search page.
 pub(crate) static SEARCH_SCRIPT: LazyLock<Asset> =
     LazyLock::new(|| Asset::new("search", "js", SCRIPT_KIND, include_str!("search.js").to_owned()));
@@ -108,6 +114,12 @@ pub(crate) fn named(name: &str) -> Option<&'static Asset> {
 /// A script whose import has the name of this version's module.
 fn importing(text: &str) -> String {
     text.replace("\"./challenge.js\"", &format!("\"./{}\"", CHALLENGE.name))
+}
+
+/// Scripts in one, without the lines that are comments: they are a quarter of it after compression.
+fn without_comments(scripts: &[&str]) -> String {
+    let lines = scripts.iter().flat_map(|script| script.lines());
+    lines.filter(|line| !line.trim_start().starts_with("//")).flat_map(|line| [line, "\n"]).collect()
 }
 
 /// ALTCHA source with its licence in front.

@@ -3,7 +3,10 @@
 // Solves the challenge: ALTCHA's widget runs invisibly and computes in workers.
 export async function solveChallenge({ widget: code, worker, challenge }) {
   if (!globalThis.crypto?.subtle) throw new Error("insecure");
-  await import(new URL(code, location));
+  await import(new URL(code, location)).catch(() => {
+    // The connection failed, or the page is older than the server, which has another version of the file.
+    throw new Error("unloaded");
+  });
   globalThis.$altcha.algorithms.set("PBKDF2/SHA-256", () => new Worker(new URL(worker, location)));
   const widget = document.createElement("altcha-widget");
   widget.hidden = true;

@@ -39,6 +39,8 @@ pub(crate) struct TranscribeOffer {
     pub(crate) per_day: u64,
     /// New transcripts that are left to this visitor today.
     pub(crate) left: u64,
+    /// Whether the network has none left, while the visitor has.
+    pub(crate) is_network_spent: bool,
     /// Credits per month of a free account.
     pub(crate) free_credits: u64,
 }
@@ -208,10 +210,10 @@ fn reload(context: &PageContext) -> Markup {
     html! { p { a href="" { (context.text("missing.reload")) } } }
 }
 
-/// The button and its data, or that the visitor has used today's transcripts. The challenge is loaded only after a
-/// click.
+/// The button and its data, or that the visitor or the network has used today's transcripts. The challenge is loaded
+/// only after a click.
 fn button(context: &PageContext, offer: &TranscribeOffer) -> Markup {
-    let TranscribeOffer { base, query, per_day, left, .. } = offer;
+    let TranscribeOffer { base, query, per_day, left, is_network_spent, .. } = offer;
     let (left, limit) = (left.to_string(), per_day.to_string());
     let counts = [("left", left.as_str()), ("limit", limit.as_str())];
     html! {
@@ -231,6 +233,8 @@ fn button(context: &PageContext, offer: &TranscribeOffer) -> Markup {
                 p.hint { (context.fill("missing.left", &counts)) " " (context.text("missing.check")) }
                 noscript { p.note { (context.text("missing.noscript")) } }
             }
+        } @else if *is_network_spent {
+            p.note { (context.text("failure.fair_use")) }
         } @else {
             p.note { (context.fill("missing.used", &counts)) }
         }

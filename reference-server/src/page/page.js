@@ -1,4 +1,5 @@
-// Search, moments, copy and the player of a transcript. The page works without this script otherwise.
+// Search, moments, copy and the player of a transcript. The page works without this script otherwise. The server sends
+// fold.js before it, in the same file.
 
 const one = (selector) => document.querySelector(selector);
 const make = (name, properties) => Object.assign(document.createElement(name), properties);
@@ -49,78 +50,6 @@ const SHOWN_MAX = 2000;
 const LISTED_MAX = 200;
 // Where this browser remembers whether the key / leads to the search.
 const SHORTCUT = "verbatim-search-key";
-// Work that pauses for the browser after this time, in milliseconds.
-const SLICE_MS = 12;
-// Characters that people type in another form than captions have them.
-const TYPED = { "‘": "'", "’": "'", "‚": "'", "“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "‐": "-", "‑": "-", "–": "-", "—": "-", "…": "...", "ß": "ss", "\u00ad": "", "\u200b": "", "\u200e": "", "\u200f": "" };
-// Accents, and the points of Arabic and Hebrew. Vowel signs of other scripts are letters.
-const POINTS = /[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670]/g;
-
-// A text without differences of case, accents, quotation marks and width; `starts` has the position of each of its
-// characters in the text, and is null if they are the same.
-function fold(text) {
-  if (/^[\x20-\x7e]*$/.test(text)) return { folded: text.toLowerCase(), starts: null };
-  let folded = "";
-  const starts = [];
-  let at = 0;
-  for (const char of text) {
-    const plain = TYPED[char] ?? char.normalize("NFKD").replace(POINTS, "").toLowerCase();
-    for (let unit = 0; unit < plain.length; unit += 1) starts.push(at);
-    folded += plain;
-    at += char.length;
-  }
-  starts.push(at);
-  return { folded, starts };
-}
-
-// The folded text of all paragraphs, joined by spaces so that a phrase is found across them.
-async function foldParagraphs(words) {
-  const parts = [];
-  const units = [];
-  let length = 0;
-  let pause = performance.now() + SLICE_MS;
-  for (const span of words.querySelectorAll("p > span:last-child")) {
-    const node = span.firstChild;
-    if (!node) continue;
-    const { folded, starts } = fold(node.data);
-    units.push({ node, starts, at: length, length: folded.length });
-    parts.push(folded);
-    length += folded.length + 1;
-    if (performance.now() > pause) {
-      await new Promise((resume) => setTimeout(resume));
-      pause = performance.now() + SLICE_MS;
-    }
-  }
-  return { text: parts.join(" "), units };
-}
-
-// Index of the last unit for which `is` holds; they come first. -1 if there is none.
-function lastUnit(units, is) {
-  let [low, high] = [0, units.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (is(units[middle])) low = middle + 1;
-    else high = middle;
-  }
-  return low - 1;
-}
-
-// The part of the document between two positions of the folded text.
-function rangeOf(units, from, to) {
-  const [first, last] = [from, to - 1].map((position) => units[lastUnit(units, ({ at }) => at <= position)]);
-  const range = new Range();
-  // A position between two paragraphs is the end of the first one.
-  const start = Math.min(from - first.at, first.length);
-  range.setStart(first.node, first.starts ? first.starts[start] : start);
-  let end = Math.min(to - last.at, last.length);
-  if (last.starts) {
-    // A character that is folded to several ends after the last of them.
-    while (end < last.length && last.starts[end] === last.starts[end - 1]) end += 1;
-    end = last.starts[end];
-  }
-  range.setEnd(last.node, end);
-  return range;
-}
 
 // The last and the first characters of a text, in whole words where it has spaces.
 function cutStart(text, length) {
@@ -136,7 +65,10 @@ function cutEnd(text, length) {
 }
 
 const paragraphOf = (range) => range.startContainer.parentElement.closest("p");
+// The second in which a paragraph starts. Only the first one of a second has an id.
+const startOf = (paragraph) => (paragraph.matches("p[id]") ? Number(paragraph.id.slice(1)) : startOf(paragraph.previousElementSibling));
 
+// A match is the list of its ranges.
 function searchIn(words) {
   const query = one("#query");
   const found = one("#found");
@@ -162,23 +94,24 @@ function searchIn(words) {
   const go = (to) => {
     if (!hits.length) return;
     current = (to + hits.length) % hits.length;
-    marks?.set("here", new Highlight(hits[current]));
-    const hit = hits[current];
+    marks?.set("here", new Highlight(...hits[current]));
+    const [start] = hits[current];
     // The match itself: its paragraph may be higher than the screen.
-    paragraphOf(hit).scrollIntoView({ block: "center", behavior: "instant" });
-    showBelowBar(words, () => hit.getClientRects()[0] ?? paragraphOf(hit).getBoundingClientRect());
+    paragraphOf(start).scrollIntoView({ block: "center", behavior: "instant" });
+    showBelowBar(words, () => start.getClientRects()[0] ?? paragraphOf(start).getBoundingClientRect());
     updateCount();
   };
 
   const showList = () => {
     if (!list.open) return;
-    const items = hits.slice(0, LISTED_MAX).map((range, index) => {
-      const paragraph = paragraphOf(range);
-      const link = make("a", { href: paragraph.id ? `#${paragraph.id}` : "#words" });
+    const items = hits.slice(0, LISTED_MAX).map((ranges, index) => {
+      const [start, end] = [ranges[0], ranges.at(-1)];
+      const paragraph = paragraphOf(start);
+      const link = make("a", { href: `#t${startOf(paragraph)}` });
       const time = make("span", { className: "when", textContent: paragraph.querySelector(".time").textContent });
-      const mark = make("mark", { textContent: range.toString() });
-      const before = cutStart(range.startContainer.data.slice(0, range.startOffset), 40);
-      const after = cutEnd(range.endContainer.data.slice(range.endOffset), 60);
+      const mark = make("mark", { textContent: ranges.map(String).join(" ") });
+      const before = cutStart(start.startContainer.data.slice(0, start.startOffset), 40);
+      const after = cutEnd(end.endContainer.data.slice(end.endOffset), 60);
       const quote = make("span", { dir: "auto" });
       quote.append(before, mark, after);
       link.append(time, " ", quote);
@@ -214,15 +147,17 @@ function searchIn(words) {
     current = -1;
     marks?.delete("found");
     marks?.delete("here");
-    if (needle) {
+    if (needle && units.length) {
       origin ??= placeOf(units);
       let nearest = 0;
       for (let at = text.indexOf(needle); at >= 0 && hits.length < SHOWN_MAX; at = text.indexOf(needle, at + needle.length)) {
+        const ranges = rangesOf(units, at, at + needle.length);
+        if (!ranges.length) continue;
         if (at < origin.unit.at) nearest = hits.length + 1;
-        hits.push(rangeOf(units, at, at + needle.length));
+        hits.push(ranges);
       }
       if (hits.length) {
-        marks?.set("found", new Highlight(...hits));
+        marks?.set("found", new Highlight(...hits.flat()));
         go(nearest % hits.length);
       }
     } else {
@@ -312,7 +247,7 @@ function enableMoments(words) {
     const address = new URL(location);
     address.hash = "";
     address.searchParams.delete("q");
-    if (paragraph.id) address.searchParams.set("t", paragraph.id.slice(1));
+    address.searchParams.set("t", startOf(paragraph));
     return address.href;
   };
 
@@ -345,15 +280,31 @@ function enableMoments(words) {
     if (link) copy(addressOf(link.closest("p")), link, messages.linkCopied);
   });
 
+  // The texts of the words, from the first selection on.
+  let nodes;
+
+  // The selected words of a range, by paragraph.
+  const partsOf = (range) => {
+    const first = lastUnit(nodes, (node) => range.comparePoint(node, node.length) < 0) + 1;
+    const last = lastUnit(nodes, (node) => range.comparePoint(node, 0) <= 0);
+    return nodes.slice(first, last + 1).map((node) => {
+      const start = node === range.startContainer ? range.startOffset : 0;
+      const end = node === range.endContainer ? range.endOffset : node.length;
+      return { node, text: node.data.slice(start, end).trim() };
+    });
+  };
+
+  // The selected words without times and headings, and the paragraph in which they begin; null if there are none.
   const selected = () => {
     const selection = getSelection();
-    const isInside = !selection.isCollapsed && selection.rangeCount > 0 && words.contains(selection.anchorNode) && words.contains(selection.focusNode);
-    const text = isInside ? selection.toString().trim().replace(/\s+/g, " ") : "";
-    if (!text) return null;
-    const start = selection.getRangeAt(0).startContainer;
-    const element = start.nodeType === Node.TEXT_NODE ? start.parentElement : start;
-    const paragraph = element.closest("p") ?? words.querySelector("p");
-    return { text, paragraph };
+    if (selection.isCollapsed || !words.contains(selection.anchorNode) || !words.contains(selection.focusNode)) return null;
+    nodes ??= [...words.querySelectorAll(SPOKEN)].map((span) => span.firstChild).filter(Boolean);
+    // Firefox has several ranges, between the times.
+    const ranges = Array.from({ length: selection.rangeCount }, (_, index) => selection.getRangeAt(index));
+    const parts = ranges.flatMap(partsOf).filter(({ text }) => text);
+    if (!parts.length) return null;
+    const text = parts.map((part) => part.text).join(" ").replace(/\s+/g, " ");
+    return { text, paragraph: parts[0].node.parentElement.closest("p") };
   };
   document.addEventListener("selectionchange", () => {
     quote.hidden = selected() === null;
@@ -382,7 +333,13 @@ function enableCopy() {
           if (!response.ok) throw new Error(String(response.status));
           return response.text();
         });
-        await navigator.clipboard.writeText(await text);
+        // Safari permits the clipboard only in the click itself, before the text is there.
+        if (globalThis.ClipboardItem) {
+          const blob = text.then((loaded) => new Blob([loaded], { type: "text/plain" }));
+          await navigator.clipboard.write([new ClipboardItem({ "text/plain": blob })]);
+        } else {
+          await navigator.clipboard.writeText(await text);
+        }
         label.data = status.textContent = messages.copied;
       } catch {
         label.data = messages.notCopied;
@@ -407,7 +364,7 @@ function enableCopy() {
 }
 
 // The paragraphs with their starts in seconds.
-const paragraphsOf = (words) => [...words.querySelectorAll("p[id]")].map((paragraph) => ({ paragraph, start: Number(paragraph.id.slice(1)) }));
+const paragraphsOf = (words) => [...words.querySelectorAll("p[id]")].map((paragraph) => ({ paragraph, start: startOf(paragraph) }));
 
 // Questions about the video. Without this script the form loads the page with the answer.
 function enableQuestions(words) {
@@ -419,15 +376,21 @@ function enableQuestions(words) {
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     button.disabled = true;
+    const answer = one("#answer");
     let isAnswered = false;
     try {
       const { ask } = await import(new URL(form.dataset.script, location));
-      isAnswered = await ask(form, one("#answer"), paragraphAt);
+      isAnswered = await ask(form, answer, paragraphAt);
     } catch {
       // The script could not be loaded.
     }
+    if (!isAnswered) {
+      // Without a connection the form would lead to an error page of the browser.
+      const lost = make("p", { className: "error", textContent: JSON.parse(form.dataset.texts).lost });
+      const reached = fetch(form.dataset.widget, { method: "HEAD", cache: "no-store" });
+      await reached.then(() => form.submit(), () => answer.replaceChildren(lost));
+    }
     button.disabled = false;
-    if (!isAnswered) form.submit();
   });
 }
 
@@ -443,7 +406,7 @@ function enablePlayer(words) {
   const readerStart = () => {
     const target = words.querySelector("p:target");
     const first = scrollY > 0 && firstBelowBar(words, paragraphs, ({ paragraph }) => paragraph);
-    return target ? Number(target.id.slice(1)) : first && first !== paragraphs[0] ? first.start : 0;
+    return target ? startOf(target) : first && first !== paragraphs[0] ? first.start : 0;
   };
 
   const showTime = (start) => (seconds, isFollowed) => {
@@ -490,8 +453,7 @@ function enablePlayer(words) {
     const isPlain = !event.ctrlKey && !event.metaKey && !event.shiftKey && event.button === 0;
     if (!time || !player || !isPlain) return;
     event.preventDefault();
-    const { id } = time.closest("p");
-    player.seek(id ? Number(id.slice(1)) : 0);
+    player.seek(startOf(time.closest("p")));
   });
 }
 

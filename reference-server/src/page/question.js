@@ -21,7 +21,7 @@ function linked(text, paragraphAt) {
   });
 }
 
-// Sends the question of the form, and shows the answer. Returns false if this browser cannot solve the challenge.
+// Sends the question of the form, and shows the answer. Returns false if this page cannot solve the challenge.
 export async function ask(form, answer, paragraphAt) {
   const texts = JSON.parse(form.dataset.texts);
   const question = new FormData(form).get("question");
@@ -40,7 +40,7 @@ export async function ask(form, answer, paragraphAt) {
   try {
     altcha = await solveChallenge(form.dataset);
   } catch (error) {
-    if (error.message === "insecure") return false;
+    if (["insecure", "unloaded"].includes(error.message)) return false;
     show(texts.unsolved, "error");
     return true;
   }

@@ -15,6 +15,13 @@ function show(page, address) {
   for (const old of document.querySelectorAll(".results, main > .error")) old.remove();
   const found = page?.querySelector(".results, main > .error");
   if (found) form.after(document.adoptNode(found));
+  // The links to the page in other languages lead to the same query.
+  const query = new URL(address, location).searchParams.get("q");
+  for (const link of document.querySelectorAll("footer.site a[hreflang]")) {
+    const target = new URL(link.href);
+    target.searchParams.set("q", query);
+    link.href = target.href;
+  }
   document.title = page?.title || document.querySelector("h1").textContent;
   history.replaceState(null, "", address);
 }

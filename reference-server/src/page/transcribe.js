@@ -46,7 +46,8 @@ function enableTranscribe(section) {
     try {
       solution = await solveChallenge(section.dataset);
     } catch (error) {
-      return fail(error.message === "insecure" ? messages.insecure : messages.unsolved);
+      const { insecure, unreached: unloaded } = messages;
+      return fail({ insecure, unloaded }[error.message] ?? messages.unsolved);
     }
     let lost = messages.unreached;
     try {

@@ -343,13 +343,12 @@ fn downloads(
                         }
                     }
                 }
-                // An error of a PDF file is a page, which browsers show only without the attribute.
-                @let word = Some(format!("{file}.docx"));
-                @for (format, label, name) in [("docx", "transcript.docx", word), ("pdf", "transcript.pdf", None)] {
+                // Their errors are pages, which browsers do not show with the attribute `download`.
+                @for (format, label) in [("docx", "transcript.docx"), ("pdf", "transcript.pdf")] {
                     @let label = context.text(label);
                     li {
                         span { (label) }
-                        a href={ (own) "/" (format) (query) } download=[name] {
+                        a href={ (own) "/" (format) (query) } {
                             (context.text("transcript.download"))
                             span.unseen { " " (context.fill("transcript.as", &[("format", label)])) }
                         }

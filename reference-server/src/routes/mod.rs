@@ -20,6 +20,7 @@ mod transcript;
 mod v1;
 mod watch;
 
+pub(crate) use account::export::ExportBody;
 pub(crate) use archived::{archived, cached};
 pub(crate) use html::HtmlError;
 pub(crate) use peer_request::register_peer_request;

@@ -24,6 +24,8 @@ use crate::{
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/browser");
 /// A video of one hour whose title contains markup.
 const LONG: &str = "lamp-warden";
+/// A video with chapters, and words in letters that are typed otherwise.
+const CHAPTERS: &str = "two-harbors";
 /// A video in Hebrew.
 const HEBREW: &str = "hebrew-talk";
 /// A recording of the repository, and its video.
@@ -102,6 +104,27 @@ fn import_long(data: &TempDir) -> Result<()> {
     )
 }
 
+/// Archives a transcript whose second and third paragraph begin in the same second, in a chapter each.
+fn import_chapters(data: &TempDir) -> Result<()> {
+    let transcript = serde_json::json!({
+        "format": "verbatim-export/1", "platform": "video_site", "videoId": CHAPTERS, "title": "Two harbours",
+        "author": "Ann", "language": "en", "kind": "human", "wishes": ["default"],
+        "transcript": [
+            { "text": "We left the harbour at dawn", "start": 0, "duration": 4 },
+            { "text": "and came home at night.", "start": 60.1, "duration": 0.4 },
+            {
+                "text": "צה״ל ג׳ירפה می\u{200c}خواهم الســلام λόγος ΟΔΟΣ itʼs",
+                "start": 60.7, "duration": 3,
+            },
+        ],
+        "chapters": [
+            { "title": "How Bob lied", "start": 30 },
+            { "title": "The second harbour", "start": 60.5 },
+        ],
+    });
+    run_ok(verbatim(data.path(), &["import", "-"]), transcript.to_string().as_bytes()).map(drop)
+}
+
 fn start_server(data: &TempDir, settings: &[(&str, &str)]) -> Result<ServerFixture> {
     ServerFixture::start(data, settings)
 }
@@ -110,8 +133,10 @@ fn start_server(data: &TempDir, settings: &[(&str, &str)]) -> Result<ServerFixtu
 fn browser_transcript_is_read_searched_copied_downloaded() -> Result<()> {
     let data = TempDir::new()?;
     import_long(&data)?;
+    import_chapters(&data)?;
     let server = start_server(&data, &[])?;
-    let browser_script = start_script("reading", &server, &[("LONG", format!("/watch/video_site/{LONG}"))])?;
+    let [long, chapters] = [LONG, CHAPTERS].map(|video| format!("/watch/video_site/{video}"));
+    let browser_script = start_script("reading", &server, &[("LONG", long), ("CHAPTERS", chapters)])?;
     wait_for_success(browser_script, |_| ())
 }
 
@@ -170,8 +195,10 @@ fn use_documentation(browser: &str) -> Result<()> {
 fn browser_player_follows_words_and_seeks() -> Result<()> {
     let data = TempDir::new()?;
     import_long(&data)?;
+    import_chapters(&data)?;
     let server = start_server(&data, &[])?;
-    let browser_script = start_script("watching", &server, &[("LONG", format!("/watch/video_site/{LONG}"))])?;
+    let [long, chapters] = [LONG, CHAPTERS].map(|video| format!("/watch/video_site/{video}"));
+    let browser_script = start_script("watching", &server, &[("LONG", long), ("CHAPTERS", chapters)])?;
     wait_for_success(browser_script, |_| ())
 }
 

@@ -21,6 +21,10 @@ async fn documents_are_sent_with_media_type_and_name() {
     assert!(pdf.text.starts_with("%PDF-") && pdf.text.trim_end().ends_with("%%EOF"), "{pdf:?}");
     let docx = service.get(&format!("/watch/video_site/{ARCHIVED}/docx")).await;
     assert!(docx.status == 200 && docx.text.starts_with("PK"), "{docx:?}");
+    assert_eq!(docx.header("content-disposition"), Some("attachment; filename*=UTF-8''A%2Dtalk.docx"));
+    // With the attribute, browsers would not show the page of an error.
+    let page = service.get(&format!("/watch/video_site/{ARCHIVED}")).await.text;
+    assert!(page.contains(&format!("href=\"./{ARCHIVED}/docx\">")), "{page}");
     for format in ["pdf", "docx"] {
         let none = service.get(&format!("/watch/video_site/{NEW}/{format}")).await;
         assert_eq!(none.status, 404, "{none:?}");

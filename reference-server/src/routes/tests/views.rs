@@ -258,7 +258,7 @@ async fn page_language_is_selected_and_linked() {
     for _ in 0..2 {
         let german = page("?lang=de").await;
         assert!(
-            german.contains("Auto-generated captions") && german.contains("format=srt&amp;lang=de"),
+            german.contains("Made by speech recognition") && german.contains("format=srt&amp;lang=de"),
             "{german}"
         );
         // Other sites link to the page with this text.

@@ -186,6 +186,32 @@ async fn visitor_daily_allowance_and_network_limit_apply() {
 }
 
 #[tokio::test]
+async fn watch_page_names_visitor_or_network_without_transcripts() {
+    const OWN: &str = "You've used today's free transcripts";
+    const NETWORK: &str = "Too many new transcripts were requested from your network.";
+    let options =
+        LookupOptions { visitor_per_day: 1, visitor_per_network_per_day: 2, ..LookupOptions::default() };
+    let service = ServiceFixture::with_options(options).await;
+    let target = format!("/watch/video_site/{SILENT}");
+    let page = async |cookie: &str, peer: &str| {
+        service.send_from(peer, request("GET", &target, &[("cookie", cookie)], "")).await.text
+    };
+    let fresh = page("", "192.0.2.1").await;
+    assert!(fresh.contains("none of your own free transcripts") && !fresh.contains("Nothing was counted"));
+    let first = press(&service, &clip(1), None, "192.0.2.1").await;
+    check(&press(&service, &clip(2), None, "192.0.2.1").await, None);
+    for (cookie, peer, expected, other) in [
+        (cookie(&first).as_str(), "192.0.2.1", OWN, NETWORK),
+        (cookie(&first).as_str(), "192.0.2.2", OWN, NETWORK),
+        ("", "192.0.2.1", NETWORK, OWN),
+    ] {
+        let page = page(cookie, peer).await;
+        assert!(page.contains(expected) && !page.contains(other), "{cookie} {peer}: {page}");
+    }
+    assert!(page("", "192.0.2.2").await.contains("<button"));
+}
+
+#[tokio::test]
 async fn visitor_failed_attempt_counts_for_network_only() {
     let options =
         LookupOptions { visitor_per_day: 1, visitor_per_network_per_day: 2, ..LookupOptions::default() };

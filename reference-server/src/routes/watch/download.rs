@@ -39,13 +39,11 @@ pub(crate) async fn docx(
     uri: Uri,
 ) -> Result<Response, ProblemResponse> {
     let stored = find(&app, client, &context, (path, &uri)).await?;
-    send(&app, stored, DOCX, move |stored| word_document(&context, stored).map_err(|error| failed(&error)))
-        .await
+    let write = move |stored: &_| word_document(&context, stored).map_err(|error| failed(&error));
+    send(&app, stored, (DOCX, "docx"), write).await
 }
 
 /// Sends the PDF file. It reads the archive only.
-///
-/// Its link has no attribute `download`, with which browsers do not show the page of an error.
 pub(crate) async fn pdf(
     State(app): State<AppState>,
     Extension(client): Extension<ClientAddress>,
@@ -54,14 +52,9 @@ pub(crate) async fn pdf(
     uri: Uri,
 ) -> Result<Response, ProblemResponse> {
     let stored = find(&app, client, &context, (path, &uri)).await?;
-    let name = attachment(&stored.transcript);
     let write =
         move |stored: &_| pdf_document(&context, stored).map_err(|error| without_pdf(&context, &error));
-    let mut response = send(&app, stored, PDF, write).await?;
-    if let Ok(name) = HeaderValue::try_from(name) {
-        response.headers_mut().insert(CONTENT_DISPOSITION, name);
-    }
-    Ok(response)
+    send(&app, stored, (PDF, "pdf"), write).await
 }
 
 /// The transcript, if the network of the caller may have a document of it.
@@ -91,12 +84,15 @@ fn word_bytes(stored: &StoredTranscript) -> usize {
 }
 
 /// Writes a document on a blocking thread, within the memory budget of large bodies, and sends it.
+///
+/// Its name is in the response. A link with the attribute `download` would not show the page of an error.
 async fn send(
     app: &AppState,
     stored: StoredTranscript,
-    kind: &'static str,
+    (kind, extension): (&'static str, &str),
     write: impl FnOnce(&StoredTranscript) -> Result<Vec<u8>, ProblemResponse> + Send + 'static,
 ) -> Result<Response, ProblemResponse> {
+    let name = attachment(&stored.transcript, extension);
     // A request that waits for a place holds no memory that paid requests need.
     let place = Arc::clone(&app.document_writers).acquire_owned();
     let permit = tokio::time::timeout(WRITER_WAIT_MAX, place).await.map_err(|_| busy())?;
@@ -118,13 +114,16 @@ async fn send(
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    if let Ok(name) = HeaderValue::try_from(name) {
+        headers.insert(CONTENT_DISPOSITION, name);
+    }
     Ok(response)
 }
 
 /// `Content-Disposition` with the title as the name of the file.
-fn attachment(transcript: &Transcript) -> String {
+fn attachment(transcript: &Transcript, extension: &str) -> String {
     let name = file_name(transcript.title.as_deref().unwrap_or_default(), &transcript.video);
-    format!("attachment; filename*=UTF-8''{}.pdf", utf8_percent_encode(&name, NON_ALPHANUMERIC))
+    format!("attachment; filename*=UTF-8''{}.{extension}", utf8_percent_encode(&name, NON_ALPHANUMERIC))
 }
 
 /// Why there is no PDF, and which downloads there are.

@@ -105,11 +105,15 @@ async fn offer(app: &AppState, link: &VideoLink, request: &WatchRequest) -> Opti
     let left = app.visitors.remaining(cookie.as_deref(), request.client).await;
     // The button checks the allowance again.
     let left = left.inspect_err(|error| tracing::warn!(%error, "allowance read failed")).unwrap_or(per_day);
+    // Each press of the button has an address: requests without one have used nothing, so this is the visitor's limit.
+    let own = app.visitors.remaining(cookie.as_deref(), None);
+    let is_network_spent = left == 0 && own.await.is_ok_and(|own| own > 0);
     Some(TranscribeOffer {
         base: own_address(&name),
         query: request.context.with_language(&request.options.query()),
         per_day,
         left,
+        is_network_spent,
         free_credits: app.accounts.options().plans.free.credits,
     })
 }
