@@ -278,6 +278,22 @@ def test_export_continues_past_damaged_transcript(tmp_path):
             assert names == {f"{number:011}.en.{format}" for number in range(120)}
 
 
+def test_export_that_fails_keeps_earlier_file(tmp_path, monkeypatch):
+    def write_half(path, text, encoding):
+        path.write_bytes(text.encode(encoding)[:40])
+        raise OSError("the disk is full")
+
+    with Transcripts(suppliers=[]) as transcripts:
+        transcripts.import_("00000000000", SRT, lang="en")
+        transcripts.export(tmp_path)
+        file = tmp_path / "YouTube" / "00000000000.en.json"
+        before = file.read_bytes()
+        monkeypatch.setattr(type(file), "write_text", write_half)
+        with pytest.raises(OSError, match="the disk is full"):
+            transcripts.export(tmp_path)
+        assert file.read_bytes() == before and list(file.parent.iterdir()) == [file]
+
+
 def test_export_of_translation_does_not_overwrite_captions(tmp_path):
     translation = {
         "format": "verbatim-export/1",

@@ -37,10 +37,17 @@ def _write_page(
     for platform, video, name, transcript, json in page:
         path = pathlib.Path(folder) / platform / f"{video}.{name}.{format}"
         path.parent.mkdir(parents=True, exist_ok=True)
-        if format == "json":
-            path.write_text(json, encoding="utf-8")
-        else:
-            transcript.save(path)
+        # A file is always complete. `save` selects the format by the suffix, and an import reads `.json`.
+        draft = path.with_name(f".{path.name}.part" if format == "json" else f".{path.name}.part.{format}")
+        try:
+            if format == "json":
+                draft.write_text(json, encoding="utf-8")
+            else:
+                transcript.save(draft)
+            os.replace(draft, path)
+        except BaseException:
+            draft.unlink(missing_ok=True)
+            raise
         written.add(path)
     return written
 
