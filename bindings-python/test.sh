@@ -18,7 +18,7 @@ echo "python: building the wheel"
 # The profile and target folder of the workspace, so that nothing is compiled twice.
 ../tests/programs.sh
 rm -rf "$target/wheels-of-tests"
-"$venv/bin/maturin" build --quiet --profile dev --interpreter "$venv/bin/python" --compatibility linux \
+CARGO="$PWD/cargo.sh" "$venv/bin/maturin" build --quiet --profile dev --interpreter "$venv/bin/python" --compatibility linux \
   --out "$target/wheels-of-tests"
 "$venv/bin/pip" install --quiet --disable-pip-version-check --force-reinstall --no-deps "$target"/wheels-of-tests/*.whl
 

