@@ -53,7 +53,10 @@ async fn search_finds_moments_of_archived_videos() -> Result<()> {
     import_example(&data, LIGHTHOUSE)?;
     let server = ServerFixture::start(&data, &[])?;
     wait_for(&server, "%22laid+when%22", &["L1ghth0use1"]).await?;
-    let body = server.get("/api/search?q=stones+calm").await?.json();
+    // The server counts exactly once it knows that the build is complete, a moment after the video is found.
+    let search = async || server.get("/api/search?q=stones+calm").await.map(|reply| reply.json());
+    wait_until("the index is incomplete", async || Ok(search().await?["total"]["relation"] == "eq")).await?;
+    let body = search().await?;
     let score = body["hits"][0]["score"].clone();
     assert!(score.is_number(), "{body}");
     let watch_url = format!("http://{}/watch/video_site/L1ghth0use1", server.address());
