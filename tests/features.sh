@@ -19,7 +19,6 @@ for package in transcript-core storage-sqlx upstream-reqwest embedder-model2vec 
   package="verbatim-$package"
   echo "$package"
   check -p "$package" --no-default-features
-  check -p "$package"
   [ "${1:-}" = --each ] || continue
   for feature in $(features "$package"); do
     echo "$package: $feature"
@@ -27,6 +26,9 @@ for package in transcript-core storage-sqlx upstream-reqwest embedder-model2vec 
   done
 done
 
-# Its tests use it with the features of the workspace; a wheel has these.
-echo "verbatim-bindings-python"
-check -p verbatim-bindings-python
+# The other libraries have no default features. The tests use the Python package with the features of the workspace; a
+# wheel has the default ones.
+for package in storage-sqlx transcripts bindings-python bindings-uniffi; do
+  echo "verbatim-$package, default features"
+  check -p "verbatim-$package"
+done
