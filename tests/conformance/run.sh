@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Checks the running server against the OpenAPI document it serves: validates and lints the document, and lets
-# schemathesis send valid and invalid requests with all checks. SEED=n selects other requests. Archived responses are
-# decoded in every encoding by independent decoders, and subtitle files are parsed by independent libraries and ffmpeg.
+# schemathesis send valid and invalid requests with all checks. SEED=n selects other requests, EXAMPLES=n their number for
+# each operation. Archived responses are decoded in every encoding by independent decoders, and subtitle files are parsed
+# by independent libraries and ffmpeg.
 #
 # No request leaves this machine: the proxy setting for the platforms names a closed port.
 set -euo pipefail
@@ -71,7 +72,7 @@ check() {
   local name="$1" began=$SECONDS
   shift
   if ! "$venv/bin/st" --config-file schemathesis.toml --no-color run "$work/openapi.json" --url "$address" \
-    --seed "$seed" "$@" >"$work/log" 2>&1; then
+    --seed "$seed" --max-examples "${EXAMPLES:-100}" "$@" >"$work/log" 2>&1; then
     # A request that reproduces a finding may be very long.
     cut -c1-2000 "$work/log"
     fail "$name: schemathesis has findings (seed $seed)"
