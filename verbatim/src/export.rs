@@ -5,7 +5,7 @@ use transcript_core::{
     Error, Page, PageRequest, Result,
     archive::{ArchivedTrack, FindOutcome, StoredTranscript, TrackSelector},
     body::segments::seconds,
-    transcript::{Chapter, LanguageTag, LiveStatus, Segment, TrackInfo, TrackKind, VideoMetadata, Word},
+    transcript::{Chapter, LiveStatus, Segment, TrackInfo, VideoMetadata, Word},
     video::VideoId,
 };
 
@@ -53,13 +53,11 @@ impl ArchivedVideo {
              or restore a backup"
         );
         let error = Error::new(error.kind(), error.retry(), message);
-        Self { unreadable: vec![UnreadableTrack { track: unknown_track(), error }], ..Self::default() }
+        Self {
+            unreadable: vec![UnreadableTrack { track: TrackInfo::unreadable(), error }],
+            ..Self::default()
+        }
     }
-}
-
-/// The track that stands for one that cannot be read, here and in lists of the archive.
-fn unknown_track() -> TrackInfo {
-    TrackInfo::new(LanguageTag::unknown(), TrackKind::Translated)
 }
 
 impl ArchiveTools {
@@ -120,7 +118,7 @@ impl ArchiveTools {
             tracks => tracks?,
         };
         let mut known: Vec<TrackInfo> = tracks.iter().map(|track| track.track.clone()).collect();
-        known.retain(|track| !track.is_same(&unknown_track()));
+        known.retain(|track| !track.is_unreadable());
         let mut archived: Vec<TranscriptExport> = Vec::new();
         let mut unreadable: Vec<UnreadableTrack> = Vec::new();
         // Collected: with the iterator across an await, the compiler does not prove that the future is `Send`.

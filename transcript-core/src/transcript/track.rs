@@ -59,6 +59,16 @@ impl TrackInfo {
         Self { language, kind, name: None, original: false }
     }
 
+    /// The track in place of an archived one that cannot be read.
+    pub fn unreadable() -> Self {
+        Self::new(LanguageTag::unknown(), TrackKind::Translated)
+    }
+
+    /// Whether this is only in place of a track that cannot be read.
+    pub fn is_unreadable(&self) -> bool {
+        self.is_same(&Self::unreadable())
+    }
+
     /// Whether a machine produced the text (`is_generated`, specification 2.5).
     pub fn is_generated(&self) -> bool {
         self.kind != TrackKind::Human

@@ -9,10 +9,7 @@ use transcript_core::{
     video::VideoId,
 };
 
-use super::{
-    count_changed_details,
-    tracks::{decode_info, is_unknown},
-};
+use super::{count_changed_details, tracks::decode_info};
 use crate::{
     codec,
     error::{DbResult, corrupt},
@@ -211,7 +208,7 @@ async fn merge_tracks<S: Session>(
     // A damaged row stays as it is: the transcript's own track gets another one.
     let mut tracks: Vec<_> = rows.iter_mut().filter_map(|row| decode_info(row, 0).ok()).collect();
     let (mut originals, mut new): (Vec<i64>, Vec<TrackInfo>) = (Vec::new(), Vec::new());
-    for track in known.iter().filter(|track| !is_unknown(track)).chain(own) {
+    for track in known.iter().filter(|track| !track.is_unreadable()).chain(own) {
         if let Some((id, stored)) = tracks.iter_mut().find(|(_, stored)| stored.is_same(track)) {
             originals.extend((track.original && !stored.original).then_some(*id));
             stored.original |= track.original;

@@ -78,16 +78,6 @@ pub(super) struct TrackRow {
     is_damaged: bool,
 }
 
-/// The track in place of one that cannot be read.
-fn unknown_track() -> TrackInfo {
-    TrackInfo::new(LanguageTag::unknown(), TrackKind::Translated)
-}
-
-/// Whether a track is only in place of one that cannot be read.
-pub(super) fn is_unknown(track: &TrackInfo) -> bool {
-    track.is_same(&unknown_track())
-}
-
 /// Decodes a row of [`TRACKS`].
 ///
 /// Its selectors must decode: without them, the track would look like one that is only known.
@@ -128,7 +118,7 @@ fn decode_track(
     }
     let is_damaged = info.is_err() && selectors.is_some();
     let track = info.map_or_else(
-        |_| TrackInfo { original: row.take(5).unwrap_or_default(), ..unknown_track() },
+        |_| TrackInfo { original: row.take(5).unwrap_or_default(), ..TrackInfo::unreadable() },
         |(_, info)| info,
     );
     let selectors = selectors.unwrap_or_default();
