@@ -151,7 +151,10 @@ impl FetchPayment {
     /// Charges the delivered transcript, unless the delivery was prepaid.
     pub(super) async fn deliver(&self, hold: HoldGuard) {
         let state = std::mem::replace(&mut *self.lock(), FetchState::Ended);
-        self.void_prepaid().await;
+        let prepaid = lock(&self.prepaid).take();
+        if let Some(id) = prepaid {
+            self.delivery.remove(&id).await;
+        }
         let is_transcript = self.key.route == V1Endpoint::Transcript;
         // Another server may have fetched for an earlier request of the account, and charged it, also if both fetched
         // because the database lost the lease.
@@ -187,8 +190,8 @@ impl FetchPayment {
         // Recorded first: whatever ends afterwards, the account loses no credit.
         if !is_chargeable || !self.record_prepaid(&hold).await {
             *self.lock() = FetchState::Ended;
-            self.void_prepaid().await;
-            return hold.release().await;
+            self.end_undelivered(hold).await;
+            return;
         }
         let is_kept = {
             let mut abandoned = self.credits.abandoned_fetches.lock();
@@ -213,14 +216,35 @@ impl FetchPayment {
     async fn end_abandoned(&self, hold: HoldGuard, is_kept: bool) -> bool {
         let delivery = Delivery { context: Arc::clone(&self.credits.context) };
         if !is_kept || delivery.is_missing(&self.key.video, &self.preference).await {
-            self.void_prepaid().await;
-            hold.release().await;
-            return false;
+            return self.end_undelivered(hold).await;
         }
-        let cost = self.cost();
-        let spent = hold.amounts().iter().map(|amount| cost.min(*amount)).collect();
+        let spent = self.price(&hold);
         hold.settle(spent).await;
         true
+    }
+
+    /// Ends the hold of a fetch that gave the account nothing; returns whether it is charged.
+    ///
+    /// It is charged if the prepaid delivery is used: another server fetched the transcript, because the database lost
+    /// the lease of this fetch, and delivered it without a charge of its own.
+    async fn end_undelivered(&self, hold: HoldGuard) -> bool {
+        let prepaid = lock(&self.prepaid).take();
+        match prepaid {
+            Some(id) => {
+                let spent = self.price(&hold);
+                self.delivery.end_payment(id, hold, spent).await
+            }
+            None => {
+                hold.release().await;
+                false
+            }
+        }
+    }
+
+    /// What a hold pays for a transcript. A question may hold less than the price.
+    fn price(&self, hold: &HoldGuard) -> Vec<u64> {
+        let cost = self.cost();
+        hold.amounts().iter().map(|amount| cost.min(*amount)).collect()
     }
 
     /// The price of a transcript.
@@ -250,14 +274,6 @@ impl FetchPayment {
                 tracing::warn!(%error, "prepaid delivery not recorded");
                 false
             }
-        }
-    }
-
-    /// Removes the prepaid delivery of a fetch that is not charged without a delivery.
-    async fn void_prepaid(&self) {
-        let prepaid = lock(&self.prepaid).take();
-        if let Some(id) = prepaid {
-            self.delivery.void(&id).await;
         }
     }
 

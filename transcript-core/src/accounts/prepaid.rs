@@ -9,10 +9,11 @@ use super::{AccountCredits, change_account::change_account, charge::derive_id};
 use crate::{
     archive::TrackSelector,
     directory::Account,
-    error::{Error, Result},
+    engine::EngineOptions,
+    error::{Error, ErrorKind, Result},
     ids::HoldId,
     ledger::{HoldGuard, HoldOutcome, HoldRequest, HoldState, Leg, SettleOutcome, SettleRequest},
-    retry::{retry_store_persistently, retry_uncertain, with_timeout},
+    retry::{StorePolicy, retry_store_persistently, retry_uncertain, with_timeout},
     time::Timestamp,
     video::VideoId,
 };
@@ -29,8 +30,25 @@ pub(super) enum Consumption {
     Used,
     /// It is not prepaid.
     Missing,
+    /// The ledger did not respond, and nothing is used.
+    Unread(Error),
     /// The ledger did not respond; this prepaid delivery may be used.
     Unknown(HoldId),
+}
+
+/// How a prepaid delivery ended, as far as one call knows.
+#[derive(Debug)]
+enum PrepaidEnd {
+    /// This call ended it.
+    Now,
+    /// It had ended before, in this state.
+    Before(HoldState),
+    /// There is none with this id.
+    Missing,
+    /// The ledger did not respond, and this call changed nothing.
+    Unread(Error),
+    /// The ledger did not respond; this call may have ended it.
+    Unknown(Error),
 }
 
 /// The next delivery of one transcript to one account, which may be prepaid.
@@ -108,18 +126,20 @@ impl PrepaidDelivery {
 
     /// Uses a prepaid delivery, if there is one.
     pub(super) async fn consume(&self) -> Consumption {
+        self.consume_within(self.options().request_policy()).await
+    }
+
+    async fn consume_within(&self, policy: StorePolicy) -> Consumption {
         let now = self.credits.context.now();
         for day in [now, now.minus(LIFETIME)] {
             for number in 0..PER_DAY_MAX {
                 let id = self.id(day, number);
-                match self.settle(&id).await {
-                    Ok((SettleOutcome::Settled { .. }, _))
-                    | Ok((SettleOutcome::Exists { state: HoldState::Settled { .. } }, false)) => {
-                        return Consumption::Used;
-                    }
-                    Ok((SettleOutcome::Exists { .. }, _)) => {}
-                    Ok((SettleOutcome::HoldNotFound, _)) => break,
-                    Err(error) => {
+                match self.end(policy, &id).await {
+                    PrepaidEnd::Now => return Consumption::Used,
+                    PrepaidEnd::Before(_) => {}
+                    PrepaidEnd::Missing => break,
+                    PrepaidEnd::Unread(error) => return Consumption::Unread(error),
+                    PrepaidEnd::Unknown(error) => {
                         tracing::error!(%error, "prepaid delivery outcome unknown");
                         return Consumption::Unknown(id);
                     }
@@ -136,24 +156,68 @@ impl PrepaidDelivery {
         match self.consume().await {
             Consumption::Used => hold.release().await,
             Consumption::Missing => hold.settle_in_full().await,
-            Consumption::Unknown(id) => {
-                let later = self.clone().charge_later(hold, id);
+            unknown @ (Consumption::Unread(_) | Consumption::Unknown(_)) => {
+                let later = self.clone().charge_later(hold, unknown);
                 self.credits.context.transcripts.background().detach(later);
             }
         }
     }
 
-    /// Ends the hold of a delivery that may have used the prepaid delivery `id`.
-    async fn charge_later(self, hold: HoldGuard, id: HoldId) {
-        match self.settle_later(&id).await {
-            Ok(SettleOutcome::HoldNotFound) => hold.settle_in_full().await,
-            // It was used, or has expired: this delivery took its place.
-            Ok(_) => hold.release().await,
-            Err(error) => {
-                tracing::warn!(hold = %id, %error, "delivery not charged");
-                hold.release().await;
-            }
+    /// Ends the hold of a delivery that may have used a prepaid delivery.
+    async fn charge_later(self, hold: HoldGuard, mut consumption: Consumption) {
+        if matches!(consumption, Consumption::Unread(_)) {
+            consumption = self.consume_within(self.options().hold_policy()).await;
         }
+        let failed = match consumption {
+            Consumption::Used => return hold.release().await,
+            Consumption::Missing => return hold.settle_in_full().await,
+            Consumption::Unread(error) => error,
+            Consumption::Unknown(id) => match self.settle_later(&id).await {
+                Ok(SettleOutcome::HoldNotFound) => return hold.settle_in_full().await,
+                // It was used, or has expired: this delivery took its place.
+                Ok(_) => return hold.release().await,
+                Err(error) => error,
+            },
+        };
+        tracing::warn!(hold = %hold.id(), error = %failed, "delivery not charged");
+        hold.release().await;
+    }
+
+    /// Ends the hold that pays for the prepaid delivery `id` and for nothing else; returns whether that is charged.
+    ///
+    /// If the delivery was used, and no other one is left in its place, `spent` is charged. Otherwise the hold is
+    /// released. It stays open while the ledger does not respond; then the result is `false`, whatever follows.
+    pub(super) async fn end_payment(&self, id: HoldId, hold: HoldGuard, spent: Vec<u64>) -> bool {
+        let policy = self.options().request_policy();
+        let end = self.end(policy, &id).await;
+        if !matches!(end, PrepaidEnd::Unread(_) | PrepaidEnd::Unknown(_)) {
+            return self.end_hold(policy, hold, end, spent).await;
+        }
+        let delivery = self.clone();
+        self.credits.context.transcripts.background().detach(async move {
+            let policy = delivery.options().hold_policy();
+            let end = match end {
+                PrepaidEnd::Unread(_) => delivery.end(policy, &id).await,
+                end => {
+                    delivery.clone().void_later(id).await;
+                    end
+                }
+            };
+            delivery.end_hold(policy, hold, end, spent).await;
+        });
+        false
+    }
+
+    /// As [`Self::end_payment`], with the end of its delivery.
+    async fn end_hold(&self, policy: StorePolicy, hold: HoldGuard, end: PrepaidEnd, spent: Vec<u64>) -> bool {
+        let was_used = matches!(end, PrepaidEnd::Before(HoldState::Settled { .. }));
+        let is_charged = was_used
+            && matches!(self.consume_within(policy).await, Consumption::Missing | Consumption::Unread(_));
+        match is_charged {
+            true => hold.settle(spent).await,
+            false => hold.release().await,
+        }
+        is_charged
     }
 
     /// Whether the account may have prepaid deliveries.
@@ -162,8 +226,10 @@ impl PrepaidDelivery {
     }
 
     /// Removes a prepaid delivery that the account need not have. If that fails, one delivery is free.
-    pub(super) async fn void(&self, id: &HoldId) {
-        if let Err(error) = self.settle(id).await {
+    pub(super) async fn remove(&self, id: &HoldId) {
+        if let PrepaidEnd::Unread(error) | PrepaidEnd::Unknown(error) =
+            self.end(self.options().request_policy(), id).await
+        {
             tracing::warn!(hold = %id, %error, "prepaid delivery not removed");
         }
     }
@@ -177,24 +243,43 @@ impl PrepaidDelivery {
 
     /// Settles a prepaid delivery, and repeats that for as long as a lease lasts.
     async fn settle_later(&self, id: &HoldId) -> Result<SettleOutcome> {
-        let policy = self.credits.context.transcripts.options().hold_policy();
         let request = self.settle_request(id);
-        retry_store_persistently(policy, || self.credits.ledger.settle(request.clone())).await
+        retry_store_persistently(self.options().hold_policy(), || self.credits.ledger.settle(request.clone()))
+            .await
     }
 
     fn settle_request(&self, id: &HoldId) -> SettleRequest {
         SettleRequest { id: id.clone(), spent: vec![0], now: self.credits.context.now() }
     }
 
-    /// Settles a prepaid delivery; the flag is whether the outcome is certain.
-    async fn settle(&self, id: &HoldId) -> Result<(SettleOutcome, bool)> {
-        let context = &self.credits.context;
+    /// Settles a prepaid delivery.
+    ///
+    /// Its state is read first: after a failed try, an earlier use would look like this one. A use by another caller
+    /// between the two calls still does.
+    async fn end(&self, policy: StorePolicy, id: &HoldId) -> PrepaidEnd {
+        let ledger = &self.credits.ledger;
+        // Never shortens a hold, so it only reads.
+        let read = || ledger.extend(id, Timestamp::from_millis(0));
+        match retry_store_persistently(policy, read).await {
+            Ok(HoldState::Open { .. }) => {}
+            Ok(state) => return PrepaidEnd::Before(state),
+            Err(error) if error.kind() == ErrorKind::NotFound => return PrepaidEnd::Missing,
+            Err(error) => return PrepaidEnd::Unread(error),
+        }
         let request = self.settle_request(id);
-        let settle = || self.credits.ledger.settle(request.clone());
-        let timeout = context.transcripts.options().store_timeout / 2;
-        let (outcome, is_certain) =
-            retry_uncertain(with_timeout(timeout, settle()), || context.retry_store(settle)).await?;
-        Ok((outcome?, is_certain))
+        let settle = || ledger.settle(request.clone());
+        let first_try = with_timeout(policy.attempt, settle());
+        match retry_uncertain(first_try, || retry_store_persistently(policy, settle)).await {
+            Ok((Ok(SettleOutcome::Settled { .. }), _))
+            | Ok((Ok(SettleOutcome::Exists { state: HoldState::Settled { .. } }), false)) => PrepaidEnd::Now,
+            Ok((Ok(SettleOutcome::Exists { state }), _)) => PrepaidEnd::Before(state),
+            Ok((Ok(SettleOutcome::HoldNotFound), _)) => PrepaidEnd::Missing,
+            Ok((Err(error), _)) | Err(error) => PrepaidEnd::Unknown(error),
+        }
+    }
+
+    fn options(&self) -> &EngineOptions {
+        self.credits.context.transcripts.options()
     }
 
     /// Stores until when the account may have prepaid deliveries. Its new version reaches every cache.

@@ -263,6 +263,7 @@ impl RequestGuard {
         };
         match consumption {
             Consumption::Used => Ok(self.credits_left().await.ok()),
+            Consumption::Unread(error) => Err(V1Error::from_store_error(error)),
             // As after a spend of unknown outcome.
             Consumption::Unknown(_) => Ok(None),
             Consumption::Missing => self.credits.spend(&self.hold_request(cost, memo)).await,
@@ -272,13 +273,17 @@ impl RequestGuard {
     /// Holds credits; without enough of them, uses a prepaid delivery. Returns the credits left.
     async fn hold_or_consume(&mut self, cost: u64, memo: &str) -> Result<u64, V1Error> {
         let held = self.hold(cost, memo).await;
-        if let (Err(V1Error::PaymentRequired { .. }), Some(prepaid)) = (&held, &self.resources.prepaid)
-            && !matches!(prepaid.consume().await, Consumption::Missing)
-        {
-            self.resources.is_consumed = true;
-            return self.credits_left().await;
+        let (Err(V1Error::PaymentRequired { .. }), Some(prepaid)) = (&held, &self.resources.prepaid) else {
+            return held;
+        };
+        match prepaid.consume().await {
+            Consumption::Missing => held,
+            Consumption::Unread(error) => Err(V1Error::from_store_error(error)),
+            Consumption::Used | Consumption::Unknown(_) => {
+                self.resources.is_consumed = true;
+                self.credits_left().await
+            }
         }
-        held
     }
 
     /// Does the work of the call for credits; returns its result, and the credits left if known.

@@ -121,6 +121,53 @@ fn each_abandoned_fetch_prepays_one_delivery() {
     }
 }
 
+/// Another server fetched the transcript after the database lost the lease, and delivered it as prepaid.
+#[test]
+fn failed_fetch_pays_for_prepaid_delivery_that_was_used() {
+    for ledger_is_down in [false, true] {
+        run_scenario(with_credits([2, 0, 0, 0]), |life| async move {
+            let account = new_account(&life).await;
+            let request = request(&life, &account, None);
+            let step = SupplierStep::fail(SupplyReason::Timeout).after(Duration::from_secs(9));
+            script_captions(&life, &[step]);
+            assert_eq!(request.send(Some(Duration::from_secs(2))).await, None);
+            advance(1).await;
+            import_default(&life, "en").await;
+            let delivered = AccountAnswer::New { from_cache: true, left: Some(1) };
+            assert_eq!(request.send(None).await, Some(delivered));
+            if ledger_is_down {
+                life.world.gate.set_faults(FaultPlan::StoreDown { stores: "ledger." });
+            }
+            advance(20).await;
+            life.world.gate.set_faults(FaultPlan::NoFaults);
+            // Longer than an open hold, which would count as charged.
+            advance(120).await;
+            life.world.ledger.expire(life.now(), 100).await.unwrap();
+            assert_eq!(remaining(&life, &account).await, 1, "the delivery was paid");
+            let next = call(&life, &account, video()).await;
+            assert_eq!(next, AccountAnswer::New { from_cache: true, left: Some(0) });
+        });
+    }
+}
+
+#[test]
+fn used_prepaid_delivery_pays_for_no_other_one() {
+    run_scenario(with_credits([2, 0, 0, 0]), |life| async move {
+        let account = new_account(&life).await;
+        let request = request(&life, &account, None);
+        abandon(&request).await;
+        let prepaid = AccountAnswer::New { from_cache: true, left: Some(1) };
+        assert_eq!(request.send(None).await, Some(prepaid));
+        life.world.gate.set_faults(FaultPlan::StoreDown { stores: "ledger.settle" });
+        let recovery = async {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            life.world.gate.set_faults(FaultPlan::NoFaults);
+        };
+        let (charged, ()) = tokio::join!(request.send(None), recovery);
+        assert_eq!(charged, Some(AccountAnswer::New { from_cache: true, left: Some(0) }));
+    });
+}
+
 #[test]
 fn prepaid_delivery_needs_no_credits() {
     for idempotency_key in [None, Some("k")] {

@@ -12,6 +12,8 @@ mod repeats;
 
 use transcript_core::{
     accounts::{PreparedTranscript, RequestGuard, StoredResponse, TranscriptParams, V1Error},
+    archive::{PutRequest, TrackSelector},
+    transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript},
     video::VideoId,
 };
 
@@ -53,6 +55,31 @@ async fn call_with(
     let (accounts, idempotency_key) = (&life.accounts[0], idempotency_key.map(str::to_owned));
     let request = PaidRequest { life, accounts, account, video, lang: None, idempotency_key };
     request.send(None).await.expect("the call must end in time")
+}
+
+/// Archives an imported transcript in a language as the default one.
+async fn import_default(life: &ProcessLife, language: &'static str) {
+    let transcript = Transcript {
+        video: video(),
+        title: None,
+        author: None,
+        duration_ms: None,
+        track: TrackInfo::new(LanguageTag::from_canonical(language), TrackKind::Human),
+        source: "import".to_owned(),
+        segments: vec![Segment::new("imported", 0, 900)],
+    };
+    life.world.oracle.on_supplied(&video(), std::slice::from_ref(&transcript));
+    let request = PutRequest {
+        video: video(),
+        selectors: vec![TrackSelector::Default],
+        transcript: Arc::new(transcript),
+        known_tracks: Vec::new(),
+        metadata: Default::default(),
+        parser_version: 1,
+        replace: false,
+        now: life.now(),
+    };
+    life.world.archive.put(request).await.unwrap();
 }
 
 /// Requests the video's transcript without delivering it.

@@ -5,12 +5,10 @@ use tokio::runtime::Handle;
 use transcript_core::{
     Clock,
     accounts::{Accounts, AccountsDeps, SequentialCharges, TranscriptParams, V1Endpoint},
-    archive::{PutRequest, TrackSelector},
     engine::Transcripts,
     limits::RateLimiter,
     memory::{MemoryIdempotencyStore, MemoryJobs, MemoryRateLimiter, MemorySecrets, MemorySessions},
     supplier::SupplyReason,
-    transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript},
 };
 
 use super::*;
@@ -120,31 +118,6 @@ fn missing_language_error_names_available_ones() {
     });
 }
 
-/// Archives an imported French transcript as the default one.
-async fn import_french(life: &ProcessLife) {
-    let transcript = Transcript {
-        video: video(),
-        title: None,
-        author: None,
-        duration_ms: None,
-        track: TrackInfo::new(LanguageTag::from_canonical("fr"), TrackKind::Human),
-        source: "import".to_owned(),
-        segments: vec![Segment::new("Bonjour", 0, 900)],
-    };
-    life.world.oracle.on_supplied(&video(), std::slice::from_ref(&transcript));
-    let request = PutRequest {
-        video: video(),
-        selectors: vec![TrackSelector::Default],
-        transcript: Arc::new(transcript),
-        known_tracks: Vec::new(),
-        metadata: Default::default(),
-        parser_version: 1,
-        replace: false,
-        now: life.now(),
-    };
-    life.world.archive.put(request).await.unwrap();
-}
-
 /// Without a language English is meant, also if the archived default transcript is in another language.
 #[test]
 fn english_beside_other_default_is_fetched_and_charged() {
@@ -152,7 +125,7 @@ fn english_beside_other_default_is_fetched_and_charged() {
         run_scenario(with_credits([2, 0, 0, 0]), |life| async move {
             let (account, key) = (new_account(&life).await, new_key(&life).await);
             if is_imported {
-                import_french(&life).await;
+                import_default(&life, "fr").await;
                 // Only its own track is known, and English counts as absent for as long as an absence lasts.
                 check_refused(ready(&life, &account, by_id(&video())).await, 404, "It has: fr;");
                 assert_eq!(fetch_count(&life, &video()), 0);
@@ -215,7 +188,7 @@ fn english_without_supplier_is_refused_with_languages() {
     run_scenario(with_credits([0, 0, 0, 0]), |life| async move {
         let account = new_account(&life).await;
         let accounts = open_without_suppliers(&life).await;
-        import_french(&life).await;
+        import_default(&life, "fr").await;
         for _ in 0..2 {
             let guard = account.admit_unkeyed(&accounts, V1Endpoint::Transcript).await.unwrap();
             let answer = accounts.delivery.transcript(guard, by_id(&video())).await;
