@@ -5,7 +5,7 @@ use super::{
     bm25::Bm25Query,
     common_words::CommonWords,
     search_index::{SearchIndex, query_words},
-    whole_video::is_whole,
+    whole_video::{has_phrase, is_whole},
 };
 
 /// Which passages a question needs.
@@ -72,7 +72,7 @@ pub(super) fn intent(question: &Question, index: &SearchIndex) -> Intent {
 
 /// The request for a list in a message in lower case.
 fn list_phrase(message: &str) -> Option<&'static str> {
-    LIST_PHRASES.split('|').find(|phrase| message.contains(phrase))
+    LIST_PHRASES.split('|').find(|phrase| has_phrase(message, phrase))
 }
 
 /// A request for a list without the words that request it: they are not those of the transcript.
@@ -182,6 +182,8 @@ mod tests {
             "Nenne die wichtigsten Punkte",
             "Summarise the meeting",
             "Sammanfatta videon",
+            "Give me the gist",
+            "Eine Kurzzusammenfassung, bitte",
         ] {
             check(None, message, Intent::Whole);
         }
@@ -194,7 +196,16 @@ mod tests {
         ] {
             check(None, message, Intent::List);
         }
-        for message in ["Why is the sky blue?", "Summarise the part on volcanoes"] {
+        for message in [
+            "Why is the sky blue?",
+            "Summarise the part on volcanoes",
+            "What did the geologist say?",
+            "Who is the psychologist?",
+            "Who was the magistrate?",
+            "C'est quoi la photosynthèse ?",
+            "Was he presumed dead?",
+            "How did they enlist the help of farmers?",
+        ] {
             check(None, message, Intent::Words);
         }
     }

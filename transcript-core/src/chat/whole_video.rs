@@ -10,12 +10,13 @@ use crate::transcript::{
     script::{Script, char_script},
 };
 
-/// Substrings of questions about a whole video, in lower case, by language.
+/// Phrases of questions about a whole video, in lower case, by language. In scripts with spaces they begin a word, but
+/// for those with an asterisk before them.
 const WHOLE_VIDEO_PHRASES: [&str; 21] = [
     "summar|overview|tl;dr|tldr|main point|key point|main idea|key idea|main topic|takeaway|gist|highlights|what does he talk|what does she talk|what do they talk|\
-     nutshell|outline|recap|video about|talk about?|s the talk about|s this talk about|lecture about|\
+     nutshell|outline|recap|video about|talk about?|*s the talk about|*s this talk about|lecture about|\
      this about|it about",
-    "zusammenfass|fass |fasse|worum geht|hauptpunkt|überblick|kernaussage|wovon handelt|wichtigsten punkte|kurzfassung|worüber spricht|worüber reden|worüber sprechen|ist das thema|hauptaussage",
+    "*zusammenfass|fass |fasse|worum geht|hauptpunkt|*überblick|kernaussage|wovon handelt|wichtigsten punkte|kurzfassung|worüber spricht|worüber reden|worüber sprechen|ist das thema|hauptaussage",
     "résum|de quoi parle|points clés|points principaux|principaux points|en bref|sur quoi porte|idées principales|synthèse|de quoi est-il question|sujet de la vidéo|sujet de cette vidéo",
     "resúm|resum|de qué trata|de que trata|puntos clave|puntos principales|principales puntos|ideas principales|de qué habla|de que habla|de qué va|sobre qué habla|\
      de que va el|de que va la|de que va est|de que va?|tema del vídeo|tema del video",
@@ -23,11 +24,11 @@ const WHOLE_VIDEO_PHRASES: [&str; 21] = [
     "riassu|di cosa parla|di che cosa|punti chiave|punti principali|sintesi",
     "samenvat|waar gaat|hoofdpunten|belangrijkste punten",
     "sammanfatta|vad handlar|opsummer|oppsummer|hvad handler|hva handler",
-    "кратко|о чём|о чем|про что|резюм|перескаж|пересказ|главн",
+    "кратко|о чём|о чем|про что|*резюм|перескаж|пересказ|главн",
     "підсум|про що",
     "podsum|streść|o czym jest|główne punkty",
     "özet|ne hakkında",
-    "ringkas|tentang apa",
+    "*ringkas|tentang apa",
     "tóm tắt|nói về gì",
     "περίληψη|σύνοψ",
     "सारांश|किस बारे",
@@ -84,8 +85,8 @@ const MAIN_POINT_PHRASES: &str =
 
 /// Whether a question is about the whole video.
 ///
-/// It then has a substring of [`WHOLE_VIDEO_PHRASES`] and no other word of the transcript that is not generic, or asks
-/// for the main points, and has no other word that is not generic.
+/// It then has one of [`WHOLE_VIDEO_PHRASES`] and no other word of the transcript that is not generic, or asks for the
+/// main points, and has no other word that is not generic.
 pub(super) fn is_whole(message: &str, index: &SearchIndex) -> bool {
     has_whole_phrase(message, index) || asks_for_main_points(message, index)
 }
@@ -93,22 +94,30 @@ pub(super) fn is_whole(message: &str, index: &SearchIndex) -> bool {
 /// Whether a request has a word for a summary, and does not limit it to a part of the video.
 pub(super) fn asks_for_summary(message: &str) -> bool {
     let message = message.to_lowercase();
-    let begins_word = |at: usize| {
-        message
-            .get(..at)
-            .and_then(|before| before.chars().next_back())
-            .is_none_or(|c| !c.is_alphanumeric() || is_unspaced(c))
-    };
-    let is_request = |phrase: &str| message.match_indices(phrase).any(|(at, _)| begins_word(at));
+    let is_request = |phrase: &str| message.match_indices(phrase).any(|(at, _)| begins_word(&message, at));
     SUMMARY_PHRASES.split('|').any(is_request)
         && !PART_PHRASES.split('|').any(|phrase| message.contains(phrase))
 }
 
+/// Whether a message has a phrase that begins a word; in a script without spaces, anywhere.
+pub(super) fn has_phrase(message: &str, phrase: &str) -> bool {
+    message.match_indices(phrase).any(|(at, _)| begins_word(message, at) || has_unspaced_words(message))
+}
+
+/// Whether a word begins here, perhaps behind the prefixes that Arabic joins to it.
+fn begins_word(message: &str, at: usize) -> bool {
+    let before = message.get(..at).unwrap_or_default();
+    let prefix = before.rsplit(|c: char| !c.is_alphanumeric() || is_unspaced(c)).next().unwrap_or_default();
+    matches!(prefix, "" | "ال" | "و" | "ب" | "ل" | "لل" | "وال" | "بال")
+}
+
 fn has_whole_phrase(message: &str, index: &SearchIndex) -> bool {
     let mut phrases = WHOLE_VIDEO_PHRASES.iter().flat_map(|phrases| phrases.split('|'));
-    let Some(phrase) = phrases.find(|phrase| message.contains(phrase)) else {
-        return false;
-    };
+    let found = phrases.find_map(|phrase| match phrase.strip_prefix('*') {
+        Some(phrase) => message.contains(phrase).then_some(phrase),
+        None => has_phrase(message, phrase).then_some(phrase),
+    });
+    let Some(phrase) = found else { return false };
     if has_unspaced_words(message) {
         // Without word boundaries, a short request counts as one about the whole video.
         let mut other_terms = Bm25Query::new(index.common_words(message));
@@ -273,6 +282,7 @@ mod tests {
             ("ما هو الخصم على التذاكر؟", false),
             ("ما هي الخصائص؟", false),
             ("What is on the register?", false),
+            ("أعطني الملخص", true),
         ] {
             assert_eq!(asks_for_summary(message), expect, "{message}");
         }

@@ -66,6 +66,8 @@ fn claims_invented_digits_are_removed() {
         "The bridge cost 9&#48;1 pounds",
         "The bridge cost 9\u{200B}01 pounds",
         "The bridge of nineteen twelve cost nine thousand pounds",
+        "The bridge cost nineteen hundred pounds",
+        "The bridge cost twelve hundred pounds",
         "The bridge was built by hand in eighty days",
         "# The bridge of 1913",
         "**7** bridges were built by hand",
@@ -77,6 +79,66 @@ fn claims_invented_digits_are_removed() {
         verified("en", BRIDGE, "Bridge?", "\"The bridge was built by hand\" by 44 men [s1]."),
         "“The bridge was built by hand” [0:00]"
     );
+}
+
+#[test]
+fn claims_numbers_keep_their_value_in_each_form() {
+    for (language, spoken, truth, invented) in [
+        (
+            "ja",
+            "この橋の建設には5億円かかりました。",
+            "この橋の建設には五億円かかりました",
+            "この橋の建設には5万円かかりました",
+        ),
+        ("zh", "这座桥花了3.5万英镑。", "这座桥花了35,000英镑", "这座桥花了3.5亿英镑"),
+        (
+            "ko",
+            "1912년에 얼음이 부두를 부쉈습니다.",
+            "부두는 1912년 얼음에 부서졌습니다",
+            "부두는 1913년 얼음에 부서졌습니다",
+        ),
+        (
+            "de",
+            "Die Brücke kostete 5 Millionen Euro.",
+            "Die Brücke kostete 5 Mio Euro",
+            "Die Brücke kostete 5 Mrd Euro",
+        ),
+        (
+            "en",
+            "The bridge club is for people between eighteen and sixty-five.",
+            "The bridge club is for people from 18 to 65",
+            "The bridge club was founded for people in 1865",
+        ),
+        (
+            "en",
+            "They carry 5mg of salt over the bridge at 5 p.m.",
+            "They carry salt over the bridge at 5pm",
+            "They carry 5kg of salt over the bridge",
+        ),
+        (
+            "en",
+            "On the bridge it was 5 degrees.",
+            "On the bridge it was 5 degrees",
+            "On the bridge it was -5 degrees",
+        ),
+        (
+            "en",
+            "The bridge opens at 10:30 a.m. each day.",
+            "The bridge opens at 10:30 am",
+            "The bridge opens at 10:30 pm",
+        ),
+        (
+            "en",
+            "The bridge cost 3.5 million pounds.",
+            "Le pont a coûté 3,5 millions de livres",
+            "Le pont a coûté 4,5 millions de livres",
+        ),
+        ("zh", "这座桥长10千米。", "这座桥长10公里", "这座桥长10000公里"),
+    ] {
+        let answer = |sentence: &str| verified(language, spoken, "?", &format!("{sentence} [s1]."));
+        assert!(answer(truth).starts_with(truth), "{truth} -> {}", answer(truth));
+        assert_eq!(answer(invented), "", "{invented}");
+    }
 }
 
 #[test]

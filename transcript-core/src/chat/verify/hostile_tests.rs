@@ -1,6 +1,9 @@
 //! Hostile model output: the response to each text is checked independently of the verifier's code.
 
-use super::tests::{SPOKEN_LINES, verify_text};
+use super::{
+    claim_tests::verified,
+    tests::{SPOKEN_LINES, verify_text},
+};
 use crate::chat::fold::fold;
 
 /// Lists the violations in a response.
@@ -153,6 +156,37 @@ fn verify_hostile_texts_are_neutralized() {
         }
     }
     assert!(failed.is_empty(), "{} of {}:\n{}", failed.len(), ATTACKS.len(), failed.join("\n"));
+}
+
+#[test]
+fn verify_letters_of_another_script_hide_nothing() {
+    let bridge = "The bridge was built by hand of 5 micrometre steel and cost nine hundred pounds.";
+    let answer = |language, spoken, text: &str| verified(language, spoken, "Bridge?", text);
+    for hidden in [
+        "The bridge was nоt built by hand [s1].",
+        "The bridge was ΝΟΤ built by hand [s1].",
+        "The bridge was nοt built by hand [s1].",
+        "The bridge cost fоur thоusand pounds [s1].",
+        "The bridge cost fοur thousand pounds. It was built by hand [s1].",
+        "They say \"the bridge was built by hand\", which is nоt so [s1].",
+    ] {
+        let shown = answer("en", bridge, hidden);
+        assert!(!shown.contains(['о', 'ο', 'Ο']), "{hidden} -> {shown}");
+    }
+    let russian = "Мост построили вручную за девятьсот фунтов из стали.";
+    assert_eq!(answer("ru", russian, "Мост нe построили вручную [s1]."), "");
+    for (language, spoken, text) in [
+        ("en", bridge, "The bridge was built by hand of 5 μm steel [s1]."),
+        ("en", bridge, "The bridge was built by hand, as Иван says [s1]."),
+        ("en", bridge, "The bridge was built by hand of α steel [s1]."),
+        ("en", bridge, "The bridge was built by hand of hν steel [s1]."),
+        ("en", bridge, "The bridge was built by hand of ρgh steel [s1]."),
+        ("ru", russian, "Мост построили вручную, PDFы и GPUшки [s1]."),
+        ("ru", "Мост построили вручную из SMS и стали.", "Мост построили вручную из SMSка [s1]."),
+        ("ru", russian, "Мост построили вручную из стали с IBM [s1]."),
+    ] {
+        assert_eq!(answer(language, spoken, text), text.replace("[s1]", "[0:00]"));
+    }
 }
 
 #[test]

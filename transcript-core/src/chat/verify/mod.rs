@@ -16,6 +16,7 @@ mod amounts;
 mod checked;
 mod citation;
 mod claims;
+mod clauses;
 mod negation;
 mod negation_words;
 mod normalize;

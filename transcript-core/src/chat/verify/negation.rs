@@ -1,7 +1,7 @@
 //! Negation: whether a sentence denies what the cited passages state, or states what they deny.
 //!
 //! A negating word covers the next three informative words of its clause, or the last three before it if none follows.
-//! Clauses end at punctuation and conjunctions. A sentence conflicts with the passages if
+//! [`Clauses`](super::clauses) end at punctuation and conjunctions. A sentence conflicts with the passages if
 //!
 //! - a negation covers words of the passages, of which they do not negate the first or negate less than half, or words
 //!   that they do not have while they negate nothing; unless it covers a word of the question that they do not have;
@@ -21,12 +21,10 @@
 use std::collections::HashSet;
 
 use super::{
-    super::{
-        common_words::{is_common_ngram, is_common_word, language_of},
-        tokenizer::{Term, terms},
-    },
-    negation_words::{NegationWords, is_ideographic_doubt, is_ideographic_negator, is_ideographic_suffix},
-    opposites::{self, OCCURRENCES_MAX, PairOccurrence, PairWord, PairWords, SIDE_TERMS_MAX},
+    super::common_words::language_of,
+    clauses::{Item, clauses, is_boundary},
+    negation_words::NegationWords,
+    opposites::{self, OCCURRENCES_MAX, PairOccurrence, PairWords, SIDE_TERMS_MAX},
 };
 use crate::transcript::{LanguageTag, is_unspaced};
 
@@ -60,55 +58,21 @@ pub(super) struct Polarity {
     opposites: Vec<PairOccurrence>,
 }
 
-/// A part of a clause.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Item {
-    /// An informative term.
-    Term(String),
-    /// A negating word.
-    Negator,
-    /// A negating ending, which covers what precedes it.
-    Suffix,
-    /// A conjunction.
-    Boundary,
-    /// A word that denies without a negating word.
-    Doubt,
-    /// A word for truth.
-    Truth(String),
-    /// A word that says that something is untrue.
-    Untruth,
-    /// A word that has an opposite.
-    Opposite(PairItem),
-}
-
-/// A word that has an opposite.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct PairItem {
-    word: PairWord,
-    /// Whether the next item is its own term.
-    has_term: bool,
-    /// Whether it may be part of a phrase: "at least", "au moins".
-    is_phrase: bool,
-}
-
 impl Polarity {
     /// Reads a text; `language` is that of the transcript.
     pub(super) fn new(text: &str, language: &LanguageTag) -> Self {
         let language = language_of(text, language.primary());
         let (words, pairs) = (NegationWords::new(language), PairWords::new(language));
         let mut polarity = Self::default();
-        let goes_on = |clause: &str| clause.ends_with([',', '，', '、']);
-        let clauses = text.split_inclusive(ends_clause);
-        let clauses = clauses.map(|clause| (items(clause, words, &pairs), goes_on(clause)));
-        let clauses: Vec<_> = clauses.filter(|(items, _)| !items.is_empty()).collect();
+        let clauses = clauses(text, words, &pairs);
         let spaced = |item: &&Item| matches!(item, Item::Term(term) if !term.starts_with(is_unspaced));
-        let count = clauses.iter().flat_map(|(items, _)| items).filter(spaced).count();
+        let count = clauses.iter().flat_map(|clause| &clause.items).filter(spaced).count();
         polarity.is_unpunctuated = count > CLAUSE_WORDS_MAX * clauses.len();
-        let is_boundary = |item: &Item| *item == Item::Boundary;
-        for (index, (items, goes_on)) in clauses.iter().enumerate() {
-            let next = clauses.get(index + 1).filter(|_| *goes_on);
-            let next = next.and_then(|(items, _)| items.split(is_boundary).next()).unwrap_or_default();
-            let mut parts = items.split(is_boundary).peekable();
+        for (index, clause) in clauses.iter().enumerate() {
+            let goes_on = matches!(clause.end, Some(',' | '，' | '、'));
+            let next = clauses.get(index + 1).filter(|_| goes_on);
+            let next = next.and_then(|next| next.items.split(is_boundary).next()).unwrap_or_default();
+            let mut parts = clause.items.split(is_boundary).peekable();
             while let Some(items) = parts.next() {
                 let negators = items.iter().filter(|item| **item == Item::Negator).count();
                 polarity.has_double |= negators > 1 && words.cancel();
@@ -236,72 +200,6 @@ impl Polarity {
     }
 }
 
-/// Whether a character ends a clause.
-fn ends_clause(c: char) -> bool {
-    !c.is_alphanumeric()
-        && !c.is_whitespace()
-        && !matches!(c, '\'' | '’' | '-' | '‐' | '‑' | '*' | '_' | '%' | '$' | '€' | '£')
-        && !super::super::fold::is_mark(c)
-}
-
-/// The items of a clause, in order.
-fn items(clause: &str, words: NegationWords<'_>, pairs: &PairWords) -> Vec<Item> {
-    let mut items: Vec<Item> = Vec::new();
-    let (mut last, mut is_common) = (String::new(), false);
-    // A French "ne" before "que" limits and does not negate.
-    let mut limiting: Option<usize> = None;
-    terms(clause, |term| match term {
-        Term::Word(word, lower) => {
-            // "Not only" negates nothing.
-            if words.is_limiter(word) && items.last() == Some(&Item::Negator) {
-                items.pop();
-            }
-            is_common = true;
-            if matches!((last.as_str(), word), ("rather", "than") | ("instead", "of")) {
-                items.push(Item::Doubt);
-            } else if words.is_negator(word) || (word == "t" && last.ends_with('n')) {
-                limiting = words.may_limit(word).then_some(items.len());
-                items.push(Item::Negator);
-            } else if let Some(index) = limiting.filter(|_| matches!(word, "que" | "qu")) {
-                limiting = None;
-                items.remove(index);
-            } else if words.is_boundary(word) {
-                items.push(Item::Boundary);
-            } else if words.is_doubt(word) {
-                items.push(Item::Doubt);
-            } else {
-                is_common = is_common_word(word);
-            }
-            if words.is_untruth(word) {
-                items.push(Item::Untruth);
-            }
-            let is_phrase = matches!(last.as_str(), "at" | "au" | "du" | "al" | "lo");
-            word.clone_into(&mut last);
-            let pair = pairs.find(lower);
-            items.extend(pair.map(|word| Item::Opposite(PairItem { word, has_term: !is_common, is_phrase })));
-        }
-        Term::Stem(stem) if !is_common => {
-            if words.is_truth(&last) {
-                items.push(Item::Truth(stem.to_owned()));
-            }
-            items.push(Item::Term(stem.to_owned()));
-            if words.has_negating_ending(&last) {
-                items.push(Item::Suffix);
-            }
-        }
-        Term::Ngram(ngram) if is_ideographic_doubt(ngram) => items.push(Item::Doubt),
-        Term::Ngram(ngram) if is_ideographic_suffix(ngram) => items.push(Item::Suffix),
-        Term::Ngram(ngram) if is_ideographic_negator(ngram) => items.push(Item::Negator),
-        Term::Ngram(ngram) if ngram.chars().count() > 1 && !is_common_ngram(ngram) => {
-            let pair = |word| Item::Opposite(PairItem { word, has_term: true, is_phrase: false });
-            items.extend(PairWords::find_ngram(ngram).map(pair));
-            items.push(Item::Term(ngram.to_owned()));
-        }
-        Term::Stem(_) | Term::Ngram(_) => {}
-    });
-    items
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -376,6 +274,46 @@ mod tests {
         ("ar", "بني الجسر باليد", "بني الجسر باليد", "لم بني الجسر باليد"),
         ("zh", "这座桥是手工建造的", "桥是手工建造的", "这座桥不是手工建造的"),
         ("zh", "水温不要超过八十度", "水温不宜超过八十度", "水温可以超过八十度"),
+        ("zh", "下雨的时候别打开这个阀门", "下雨时别打开阀门", "下雨的时候要打开这个阀门"),
+        ("zh", "这座桥特别重要", "这座桥特别重要", "这座桥不重要"),
+        ("zh", "专家鉴别真假", "专家分辨真假", "专家不分辨真假"),
+        ("zh", "他在车站送别朋友", "他在车站送朋友", "他没在车站送朋友"),
+        ("zh", "大家别打开这个阀门", "别打开阀门", "打开这个阀门"),
+        ("ar", "هذا الماء مش نضيف", "هذا الماء مش نضيف", "هذا الماء نضيف"),
+        (
+            "en",
+            "never, under any circumstances, pour water into the acid",
+            "Never pour water into the acid",
+            "Pour water into the acid",
+        ),
+        (
+            "en",
+            "the bridge is safe to cross",
+            "The bridge is safe, however, to cross",
+            "It is not, however, safe to cross",
+        ),
+        ("en", "it is not \"safe\" to touch", "It is not ‘safe’ to touch", "It is safe to touch"),
+        ("en", "it is not... safe to touch", "It is not safe to touch", "It is safe to touch"),
+        (
+            "en",
+            "it is not, as many believe, the oldest bridge",
+            "It is not the oldest bridge",
+            "It is the oldest bridge",
+        ),
+        ("en", "it must not (at least now) be opened", "It mustn't be opened", "It must be opened"),
+        (
+            "en",
+            "the captain did not – as many claim – murder the king",
+            "The captain did not murder the king",
+            "The captain murdered the king",
+        ),
+        ("en", "don't, whatever you do, open the valve", "Don’t open the valve", "Open the valve"),
+        (
+            "es",
+            "no hay que, bajo ninguna circunstancia, abrir la válvula",
+            "No hay que abrir la válvula",
+            "Hay que abrir la válvula",
+        ),
         ("ja", "橋は手で作りました", "橋を手で作りました", "橋は手で作りませんでした"),
         ("ko", "다리를 손으로 만들었습니다", "손으로 만들었습니다", "다리를 손으로 만들지 않았습니다"),
     ];
@@ -392,6 +330,32 @@ mod tests {
             }
         }
         assert!(failed.is_empty(), "{}", failed.join("\n"));
+    }
+
+    #[test]
+    fn polarity_answer_or_tag_negates_nothing() {
+        for (sentence, spoken) in [
+            ("The ice broke the pier", "no, as you know, the ice broke the pier"),
+            ("The ice broke the pier", "it wasn't, the ice broke the pier"),
+            ("No, the captain says, the ice broke it", "the ice broke the pier"),
+            ("The boats, however, sailed", "she said no – the boats, however, sailed"),
+            ("The pier was old", "the ice broke the bridge, didn't it, and the pier was old"),
+            ("The pier sank", "they did not, because of ice, and the pier sank"),
+            (
+                "The bridge was built in 1912",
+                "believe it or not, the old bridge, built in 1912, still stands",
+            ),
+            ("In winter the boats sink", "more often than not, in winter, the boats sink"),
+            ("Add water and knead the dough", "if not, add water, knead the dough, and wait"),
+            ("Add water and knead the dough", "if it's not, add water, knead the dough, and wait"),
+            ("I worked on my book", "but I didn't, I stayed home, I worked on my book"),
+            ("The boats were new", "it wasn't, the bridge was old, the boats were new"),
+            ("The boats were red", "it does not, which is the reason, the boats were red"),
+            ("The bridge is in Paris", "she said \"I never lied\" about the bridge in Paris"),
+            ("The bridge is in Paris", "she said “no, I never lied” about the bridge in Paris"),
+        ] {
+            assert!(!contradicts(sentence, spoken, "en"), "{sentence} <- {spoken}");
+        }
     }
 
     #[test]

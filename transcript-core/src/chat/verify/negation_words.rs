@@ -8,7 +8,7 @@ use std::{
 use super::super::fold::fold;
 
 /// Negating words by language. Words of other scripts than Latin are read in every text.
-const NEGATORS: [(&str, &str); 10] = [
+const NEGATORS: [(&str, &str); 11] = [
     (
         "en",
         "no not never neither nor none nobody nothing nowhere without cannot hardly barely scarcely dont doesnt didnt \
@@ -25,6 +25,7 @@ const NEGATORS: [(&str, &str); 10] = [
     ("it", "non mai nessuno nessuna nessun niente nulla senza neanche nemmeno neppure no"),
     ("nl", "niet niets nooit niemand geen zonder nergens nauwelijks nee"),
     ("pl", "nie nigdy nikt nikogo nic niczego bez ani żaden żadna żadne nigdzie"),
+    ("ar", "مش مو مب"),
     ("tr", "değil hiç hiçbir asla yok yoktu yoktur kimse olmadan hayır"),
     (
         "",
@@ -56,9 +57,15 @@ const TURKISH_PARTS: [&str; 11] =
     ["madi", "medi", "miyor", "muyor", "mamis", "memis", "mayan", "meyen", "mayacak", "meyecek", "mamasi"];
 const TURKISH_ENDINGS: [&str; 2] = ["maz", "mez"];
 /// Letter pairs that begin with a negating character and negate nothing.
-const HARMLESS: [&str; 14] = [
+const HARMLESS: [&str; 38] = [
     "不过", "不過", "不仅", "不僅", "不但", "不只", "不管", "不同", "非常", "非洲", "无论", "無論", "未来",
-    "未來",
+    "未來", "别人", "別人", "别的", "別的", "别墅", "別墅", "别名", "別名", "别处", "別處", "别是", "別是",
+    "别说", "別說", "别克", "別克", "别致", "別緻", "别扭", "別扭", "别称", "別稱", "别具", "別具",
+];
+/// Characters behind which the Chinese "别" negates. Behind most others it is a part of a word: 特别, 性别, 鉴别.
+const BEFORE_PROHIBITION: [char; 29] = [
+    '你', '您', '们', '們', '家', '就', '也', '都', '还', '還', '可', '请', '請', '又', '再', '先', '候',
+    '时', '時', '后', '後', '万', '萬', '上', '天', '子', '来', '來', '人',
 ];
 /// Characters that negate what follows.
 const IDEOGRAPHS: [char; 8] = ['不', '没', '沒', '未', '无', '無', '非', '勿'];
@@ -113,6 +120,17 @@ impl<'a> NegationWords<'a> {
                 || TURKISH_ENDINGS.iter().any(|ending| word.ends_with(ending)))
     }
 
+    /// Whether a pair of letters begins with a Chinese negation, or is the Korean one before a verb.
+    ///
+    /// `last` is the pair before it. In Japanese, "別" is "other".
+    pub(super) fn is_ideographic_negator(self, ngram: &str, last: &str) -> bool {
+        let is_pair = ngram.chars().count() > 1;
+        let begins = !(last.ends_with(['别', '別']) && last.chars().nth(1).is_some());
+        let may_forbid = self.language == "zh" && ngram.starts_with(['别', '別']);
+        let forbids = may_forbid && (begins || last.starts_with(BEFORE_PROHIBITION));
+        (is_pair && (forbids || ngram.starts_with(IDEOGRAPHS)) && !HARMLESS.contains(&ngram)) || ngram == "안"
+    }
+
     /// Whether a folded word limits the negation before it: "not only".
     pub(super) fn is_limiter(self, word: &str) -> bool {
         LIMITING.contains(word)
@@ -142,12 +160,6 @@ impl<'a> NegationWords<'a> {
 /// Whether a pair of letters denies without negating.
 pub(super) fn is_ideographic_doubt(ngram: &str) -> bool {
     matches!(ngram, "禁止" | "停止" | "中止" | "運休")
-}
-
-/// Whether a pair of letters begins with a Chinese negation, or is the Korean one before a verb.
-pub(super) fn is_ideographic_negator(ngram: &str) -> bool {
-    let is_pair = ngram.chars().count() > 1;
-    (is_pair && ngram.starts_with(IDEOGRAPHS) && !HARMLESS.contains(&ngram)) || ngram == "안"
 }
 
 /// Whether a pair of letters is a Japanese or Korean negation of what precedes.

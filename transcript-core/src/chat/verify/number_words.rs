@@ -7,16 +7,18 @@ const LEXICONS: [(&str, &str); 8] = [
         "zero=0 oh=0 one=1 two=2 three=3 four=4 five=5 six=6 seven=7 eight=8 nine=9 ten=10 eleven=11 twelve=12 \
          dozen=12 thirteen=13 fourteen=14 fifteen=15 sixteen=16 seventeen=17 eighteen=18 nineteen=19 twenty=20 \
          thirty=30 forty=40 fifty=50 sixty=60 seventy=70 eighty=80 ninety=90 hundred=100 thousand=1000 \
-         million=1000000 billion=1000000000 first=1 second=2 third=3 fourth=4 fifth=5 sixth=6 seventh=7 eighth=8 \
-         ninth=9 tenth=10 eleventh=11 twelfth=12 thirteenth=13 fourteenth=14 fifteenth=15 sixteenth=16 \
-         seventeenth=17 eighteenth=18 nineteenth=19 twentieth=20 thirtieth=30 hundredth=100",
+         million=1000000 billion=1000000000 trillion=1000000000000 bn=1000000000 \
+         lakh=100000 lakhs=100000 crore=10000000 crores=10000000 first=1 second=2 third=3 fourth=4 fifth=5 \
+         sixth=6 seventh=7 eighth=8 ninth=9 tenth=10 eleventh=11 twelfth=12 thirteenth=13 fourteenth=14 \
+         fifteenth=15 sixteenth=16 seventeenth=17 eighteenth=18 nineteenth=19 twentieth=20 thirtieth=30 hundredth=100",
     ),
     (
         "de",
         "null=0 ein=1 eins=1 eine=1 einem=1 einen=1 einer=1 zwei=2 drei=3 vier=4 funf=5 sechs=6 sieben=7 acht=8 neun=9 \
          zehn=10 elf=11 zwolf=12 dreizehn=13 vierzehn=14 funfzehn=15 sechzehn=16 siebzehn=17 achtzehn=18 neunzehn=19 \
          zwanzig=20 dreissig=30 vierzig=40 funfzig=50 sechzig=60 siebzig=70 achtzig=80 neunzig=90 hundert=100 \
-         tausend=1000 million=1000000 millionen=1000000 milliarde=1000000000 milliarden=1000000000 erste=1 zweite=2 \
+         tausend=1000 million=1000000 millionen=1000000 milliarde=1000000000 milliarden=1000000000 \
+         billion=1000000000000 billionen=1000000000000 tsd=1000 mio=1000000 mrd=1000000000 erste=1 zweite=2 \
          dritte=3 vierte=4 vierten=4 funfte=5 sechste=6 siebte=7 achte=8 neunte=9 zehnte=10",
     ),
     (
@@ -24,7 +26,8 @@ const LEXICONS: [(&str, &str); 8] = [
         "zero=0 un=1 une=1 deux=2 trois=3 quatre=4 cinq=5 six=6 sept=7 huit=8 neuf=9 dix=10 onze=11 douze=12 treize=13 \
          quatorze=14 quinze=15 seize=16 vingt=20 vingts=20 trente=30 quarante=40 cinquante=50 soixante=60 \
          septante=70 huitante=80 octante=80 nonante=90 cent=100 cents=100 mille=1000 million=1000000 \
-         millions=1000000 milliard=1000000000 milliards=1000000000 premier=1 premiere=1 deuxieme=2 troisieme=3 \
+         millions=1000000 milliard=1000000000 milliards=1000000000 billion=1000000000000 \
+         billions=1000000000000 premier=1 premiere=1 deuxieme=2 troisieme=3 \
          quatrieme=4 cinquieme=5",
     ),
     (
@@ -36,7 +39,7 @@ const LEXICONS: [(&str, &str); 8] = [
          ochenta=80 noventa=90 cien=100 ciento=100 doscientos=200 doscientas=200 trescientos=300 trescientas=300 \
          cuatrocientos=400 cuatrocientas=400 quinientos=500 quinientas=500 seiscientos=600 seiscientas=600 \
          setecientos=700 setecientas=700 ochocientos=800 ochocientas=800 novecientos=900 novecientas=900 mil=1000 \
-         millon=1000000 millones=1000000",
+         millon=1000000 millones=1000000 billon=1000000000000 billones=1000000000000",
     ),
     (
         "it",
@@ -44,7 +47,7 @@ const LEXICONS: [(&str, &str); 8] = [
          tredici=13 quattordici=14 quindici=15 sedici=16 diciassette=17 diciotto=18 diciannove=19 venti=20 ventuno=21 \
          ventotto=28 trenta=30 trentuno=31 trentotto=38 quaranta=40 cinquanta=50 sessanta=60 settanta=70 ottanta=80 \
          novanta=90 cento=100 mille=1000 mila=1000 milione=1000000 milioni=1000000 miliardo=1000000000 \
-         miliardi=1000000000",
+         miliardi=1000000000 mln=1000000 mld=1000000000",
     ),
     (
         "pt",
@@ -53,23 +56,24 @@ const LEXICONS: [(&str, &str); 8] = [
          dezenove=19 dezanove=19 vinte=20 trinta=30 quarenta=40 cinquenta=50 sessenta=60 setenta=70 oitenta=80 \
          noventa=90 cem=100 cento=100 duzentos=200 duzentas=200 trezentos=300 trezentas=300 quatrocentos=400 \
          quinhentos=500 seiscentos=600 setecentos=700 oitocentos=800 novecentos=900 mil=1000 milhao=1000000 \
-         milhoes=1000000",
+         milhoes=1000000 bilhao=1000000000 bilhoes=1000000000",
     ),
     (
         "nl",
         "nul=0 een=1 twee=2 drie=3 vier=4 vijf=5 zes=6 zeven=7 acht=8 negen=9 tien=10 elf=11 twaalf=12 dertien=13 \
          veertien=14 vijftien=15 zestien=16 zeventien=17 achttien=18 negentien=19 twintig=20 dertig=30 veertig=40 \
          vijftig=50 zestig=60 zeventig=70 tachtig=80 negentig=90 honderd=100 duizend=1000 miljoen=1000000 \
-         miljard=1000000000",
+         miljard=1000000000 mln=1000000 mld=1000000000",
     ),
     (
         "ru",
-        "ноль=0 один=1 одна=1 два=2 две=2 три=3 четыре=4 пять=5 шесть=6 семь=7 восемь=8 девять=9 десять=10 \
+        "ноль=0 нуля=0 один=1 одна=1 два=2 две=2 три=3 четыре=4 пять=5 шесть=6 семь=7 восемь=8 девять=9 десять=10 \
          одиннадцать=11 двенадцать=12 тринадцать=13 четырнадцать=14 пятнадцать=15 шестнадцать=16 семнадцать=17 \
          восемнадцать=18 девятнадцать=19 двадцать=20 тридцать=30 сорок=40 пятьдесят=50 шестьдесят=60 семьдесят=70 \
          восемьдесят=80 девяносто=90 сто=100 двести=200 триста=300 четыреста=400 пятьсот=500 шестьсот=600 семьсот=700 \
          восемьсот=800 девятьсот=900 тысяча=1000 тысячи=1000 тысяч=1000 миллион=1000000 миллиона=1000000 \
-         миллионов=1000000",
+         миллионов=1000000 миллиард=1000000000 миллиарда=1000000000 миллиардов=1000000000 тыс=1000 \
+         млн=1000000 млрд=1000000000",
     ),
 ];
 
@@ -77,6 +81,13 @@ const LEXICONS: [(&str, &str); 8] = [
 const CONNECTORS: [&str; 6] = ["and", "und", "et", "y", "e", "en"];
 /// Words for a decimal point.
 const POINTS: [&str; 7] = ["point", "komma", "virgule", "coma", "virgola", "virgula", "запятая"];
+/// Words before a negative number; in Dutch also "min".
+const MINUS_WORDS: [&str; 7] = ["minus", "negative", "moins", "menos", "meno", "минус", "eksi"];
+/// Words before these with which they are no sign: "au moins", "al menos", "plus or minus".
+const MINUS_PHRASES: [&str; 10] = ["au", "al", "du", "lo", "ao", "pelo", "or", "oder", "ou", "o"];
+/// Words between a negative number and zero: "five degrees below zero".
+const BELOW_WORDS: [&str; 11] =
+    ["below", "under", "unter", "sous", "dessous", "sotto", "bajo", "debajo", "abaixo", "onder", "ниже"];
 /// Words between the hour and the minutes of a clock time.
 const CLOCK_WORDS: &str = "o clock hour hours minute minutes uhr stunde stunden minuten heure heures hora horas minuto \
     minutos ora ore minuti uur uren minuut час часа часов минута минуту минуты минут";
@@ -92,6 +103,8 @@ pub(in crate::chat) struct NumberWords {
     has_units_first: bool,
     /// Whether tens are counted in twenties, as in `quatre-vingts`.
     has_twenties: bool,
+    /// Whether "min" is a minus sign, as in Dutch; elsewhere it is short for minutes and minimum.
+    has_min: bool,
 }
 
 impl NumberWords {
@@ -105,7 +118,12 @@ impl NumberWords {
         };
         let mut words: Vec<(String, u64)> = listed.split_whitespace().filter_map(parse).collect();
         words.sort_by_key(|(word, _)| std::cmp::Reverse(word.len()));
-        Self { words, has_units_first: matches!(primary, "de" | "nl"), has_twenties: primary == "fr" }
+        Self {
+            words,
+            has_units_first: matches!(primary, "de" | "nl"),
+            has_twenties: primary == "fr",
+            has_min: primary == "nl",
+        }
     }
 
     /// Values of a folded word: one, several for a joined word, none if it is no number.
@@ -129,6 +147,11 @@ impl NumberWords {
             }
         }
         values
+    }
+
+    /// Whether a folded word is a minus sign.
+    pub(super) fn is_minus(&self, word: &str) -> bool {
+        MINUS_WORDS.contains(&word) || (self.has_min && word == "min")
     }
 
     /// The number that a folded word is, written with digits or as a word; `None` for several numbers, and for a word
@@ -159,6 +182,16 @@ pub(super) fn is_connector(word: &str) -> bool {
 /// Whether a folded word is a decimal point.
 pub(super) fn is_point(word: &str) -> bool {
     POINTS.contains(&word)
+}
+
+/// Whether a sign in words is none behind this folded word: "au moins".
+pub(super) fn is_minus_phrase(before: &str) -> bool {
+    MINUS_PHRASES.contains(&before)
+}
+
+/// Whether a number is negative if this folded word and zero follow it.
+pub(super) fn is_below(word: &str) -> bool {
+    BELOW_WORDS.contains(&word)
 }
 
 /// Whether a folded word stands between the hour and the minutes of a clock time: "ten o'clock thirty".
@@ -230,7 +263,7 @@ impl NumberBuilder {
 }
 
 /// Value of a Chinese numeral: a digit, or a unit from 10 on.
-fn ideograph(c: char) -> Option<u64> {
+pub(super) fn ideograph(c: char) -> Option<u64> {
     Some(match c {
         '〇' | '零' => 0,
         '一' | '壱' => 1,
@@ -247,6 +280,7 @@ fn ideograph(c: char) -> Option<u64> {
         '千' => 1_000,
         '万' | '萬' => 10_000,
         '亿' | '億' => 100_000_000,
+        '兆' => 1_000_000_000_000,
         _ => return None,
     })
 }
@@ -256,24 +290,74 @@ pub(super) fn is_ideograph(c: char) -> bool {
     ideograph(c).is_some()
 }
 
-/// The number that a run of Chinese numerals is, as digits.
+/// The number that a run of Chinese numerals is, as digits; the run itself if it is none.
+///
+/// Digits may precede each numeral, with a point before decimals: `3.5万`.
 pub(super) fn ideographs(run: &str) -> String {
     let values: Vec<u64> = run.chars().filter_map(ideograph).collect();
-    if values.iter().all(|value| *value < 10) {
+    if values.iter().all(|value| *value < 10) && run.chars().all(is_ideograph) {
         return values.iter().map(u64::to_string).collect();
     }
-    let (mut total, mut section, mut digit) = (0_u64, 0_u64, 0_u64);
-    for value in values {
+    millionths_of_run(run).map_or_else(|| run.to_owned(), digits_of)
+}
+
+/// A number in digits, with a point before decimals, times a whole one.
+pub(super) fn product(digits: &str, scale: u64) -> Option<String> {
+    millionths(digits)?.checked_mul(scale.into()).map(digits_of)
+}
+
+const MILLIONTHS: u128 = 1_000_000;
+
+fn millionths_of_run(run: &str) -> Option<u128> {
+    // The groups above the current one, the current one, and its number before the next unit.
+    let (mut total, mut section, mut number) = (0_u128, 0_u128, None);
+    let mut rest = run;
+    while let Some(c) = rest.chars().next() {
+        let Some(value) = ideograph(c) else {
+            let end = rest.find(is_ideograph).unwrap_or(rest.len());
+            let (digits, after) = rest.split_at_checked(end)?;
+            number = Some(millionths(digits)?);
+            rest = after;
+            continue;
+        };
+        rest = rest.get(c.len_utf8()..)?;
+        let value = u128::from(value);
         match value {
-            0..=9 => digit = value,
-            10..=1_000 => section = section.saturating_add(std::mem::take(&mut digit).max(1) * value),
+            0..=9 => number = Some(value * MILLIONTHS),
+            10..=1_000 => {
+                let product = number.take().unwrap_or(MILLIONTHS).checked_mul(value)?;
+                section = section.checked_add(product)?;
+            }
             _ => {
-                let below = std::mem::take(&mut section).saturating_add(std::mem::take(&mut digit));
-                total = total.saturating_add(below.max(1).saturating_mul(value));
+                // 三万五千億
+                let is_multiplied = total > 0 && total < value.checked_mul(MILLIONTHS)?;
+                let implied = if section == 0 && !is_multiplied { MILLIONTHS } else { 0 };
+                let below = std::mem::take(&mut section).checked_add(number.take().unwrap_or(implied))?;
+                total = match is_multiplied {
+                    true => total.checked_add(below)?.checked_mul(value)?,
+                    false => total.checked_add(below.checked_mul(value)?)?,
+                };
             }
         }
     }
-    total.saturating_add(section).saturating_add(digit).to_string()
+    total.checked_add(section)?.checked_add(number.unwrap_or(0))
+}
+
+fn millionths(digits: &str) -> Option<u128> {
+    let (whole, decimals) = digits.split_once('.').unwrap_or((digits, ""));
+    let digits = format!("{whole}{decimals:0<6}");
+    if whole.is_empty() || decimals.len() > 6 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    digits.parse().ok()
+}
+
+fn digits_of(millionths: u128) -> String {
+    let (whole, decimals) = (millionths / MILLIONTHS, format!("{:06}", millionths % MILLIONTHS));
+    match decimals.trim_end_matches('0') {
+        "" => whole.to_string(),
+        decimals => format!("{whole}.{decimals}"),
+    }
 }
 
 #[cfg(test)]
@@ -333,6 +417,12 @@ mod tests {
             ("一九六三", "1963"),
             ("三万五千", "35000"),
             ("八", "8"),
+            ("三万五千億", "3500000000000"),
+            ("5万亿", "5000000000000"),
+            ("0.5万", "5000"),
+            ("1億2000万", "120000000"),
+            ("3.5万", "35000"),
+            ("1.2.3万", "1.2.3万"),
         ] {
             assert_eq!(ideographs(run), expect, "{run}");
         }

@@ -141,11 +141,55 @@ const REVERSALS: [(&str, &str, &str, &str); 25] = [
     ("zh", "地震之后村里建了新学校。", "地震之后建了学校", "地震之前村里建了新学校"),
 ];
 
+/// The same of negations that a parenthesis or a mark of a quotation interrupts.
+const INTERRUPTED: [(&str, &str, &str, &str); 6] = [
+    (
+        "en",
+        "Never, under any circumstances, pour water into the acid.",
+        "Never pour water into the acid",
+        "Pour water into the acid",
+    ),
+    (
+        "en",
+        "The bridge is safe to cross in winter.",
+        "The bridge is safe, however, to cross",
+        "It is not, however, safe to cross",
+    ),
+    (
+        "en",
+        "The bridge is not, however, safe to cross in winter.",
+        "The bridge is not safe to cross",
+        "It is safe to cross in winter",
+    ),
+    (
+        "en",
+        "It is not \"safe\" to touch the wire.",
+        "It is not safe to touch the wire",
+        "It is safe to touch the wire",
+    ),
+    ("en", "No, the ice broke the pier.", "The ice broke the pier", "The ice never broke the pier"),
+    (
+        "fr",
+        "Il ne faut jamais, selon lui, ouvrir cette vanne.",
+        "Il ne faut jamais ouvrir cette vanne",
+        "Il faut ouvrir cette vanne",
+    ),
+];
+
 #[test]
 fn claims_reversed_by_other_words_are_removed() {
+    check(&REVERSALS);
+}
+
+#[test]
+fn claims_reversed_by_interrupted_negations_are_removed() {
+    check(&INTERRUPTED);
+}
+
+fn check(statements: &[(&str, &str, &str, &str)]) {
     let mut failed = Vec::new();
-    for (language, spoken, truth, reversed) in REVERSALS {
-        for (statement, is_kept) in [(truth, true), (reversed, false)] {
+    for (language, spoken, truth, reversed) in statements {
+        for (statement, is_kept) in [(*truth, true), (*reversed, false)] {
             let response = verified(language, spoken, "?!", &format!("{statement} [s1]."));
             if response.contains(statement) != is_kept {
                 failed.push(format!("{statement} -> {response}"));

@@ -71,14 +71,13 @@ fn parse_block_quotation(lead: &str, quoted: &str, names: &PassageNames) -> Vec<
 
 fn parse_text(plain: &str, names: &PassageNames) -> Vec<SentencePart> {
     let letters = remove_links(&plain.chars().collect::<Vec<_>>());
-    let unclosed_marks = Vec::new();
     let mut parser = SentenceParser {
         letters: &letters,
         names,
         at: 0,
         text: String::new(),
         parts: Vec::new(),
-        unclosed_marks,
+        unclosed_marks: Vec::new(),
     };
     while parser.at < letters.len() {
         parser.parse_next();
@@ -254,13 +253,8 @@ impl SentenceParser<'_> {
             () if is_named => length + 1,
             () => return self.push_char(first),
         };
-        let digits: String = self
-            .letters
-            .iter()
-            .skip(self.at + skip)
-            .take(DIGITS_MAX + 1)
-            .map_while(|c| ascii_digit(*c))
-            .collect();
+        let digits = self.letters.iter().skip(self.at + skip).take(DIGITS_MAX + 1);
+        let digits: String = digits.map_while(|c| ascii_digit(*c)).collect();
         let is_longer = self.peek(skip + digits.len()).is_some_and(char::is_alphanumeric);
         let is_name =
             self.names.has(&lead, &digits) || (!is_named && first.is_uppercase() && self.follows_name());
@@ -309,11 +303,15 @@ impl SentenceParser<'_> {
             && !is_common_word(&fold(&word))
     }
 
-    /// Whether a superscript number is a footnote: after a word, or at the end of a sentence.
+    /// Whether a superscript number is a footnote: after a word or a mark. After "10" or "(a + b)" it is a power.
     fn is_footnote(&self) -> bool {
-        let before = self.letters.get(..self.at).unwrap_or_default().iter().rev();
+        let before = self.letters.get(..self.at).unwrap_or_default().iter().rev().take(LEAD_CHARS_MAX);
+        let mut before = before.copied().skip_while(|c| matches!(c, '¹' | '²' | '³' | '⁰'..='⁻'));
         let word = before.clone().take_while(|c| c.is_alphabetic()).count();
-        let is_behind_mark = before.copied().find(|c| !c.is_numeric()).is_some_and(|c| !c.is_alphabetic());
+        let is_behind_mark = match (before.next(), before.next(), before.next()) {
+            (Some(')'), Some(last), Some(next)) => !last.is_alphanumeric() || next.is_alphabetic(),
+            (last, ..) => last.is_some_and(|c| !c.is_alphanumeric()),
+        };
         word >= FOOTNOTE_WORD_MIN || is_behind_mark
     }
 
@@ -436,7 +434,8 @@ mod tests {
             ("In passages 4, 5 and 6 it is", "In [4, 5, 6] it is"),
             ("A [s:4] (s-4) [s.4x] (S3 bucket)", "A [4294967295] [4294967295] [4294967295] ([3] bucket)"),
             ("A {s4} 〔s5〕 [s\u{200D}6] *s7* ⟨s8⟩ {12} {x}", "A [4] [5] [6] *[7]* [8] {12} {x}"),
-            ("The pier¹ broke.² 5 m² and x³", "The pier broke. 5 m² and x³"),
+            ("The pier¹² broke.² 5 m² and x³", "The pier broke. 5 m² and x³"),
+            ("10⁸ m, 10⁻¹⁶ m⁻² (a + b)² (the old one)²", "10⁸ m, 10⁻¹⁶ m⁻² (a + b)² (the old one)"),
             ("A [s１７] [s٣]", "A [17] [3]"),
             ("A [s17a] (S2b) [s1234567890123456789]", "A [4294967295] [4294967295] [4294967295]"),
             ("the [Music] (2020) s3x [s99999999]", "the (Music) (2020) s3x [99999999]"),

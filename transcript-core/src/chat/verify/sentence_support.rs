@@ -161,6 +161,7 @@ impl AnswerVerifier {
             false
         });
         are_spoken
+            && (lookups == 0 || self.claims.has_halves_of_day(sentence, spoken, &amounts))
             && self.source.take_budget(spoken.own.len())
             && self.claims.agrees(&bare, &spoken.own, &self.extra)
     }

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::*;
+use super::{claim_tests::verified, *};
 use crate::{
     chat::passages,
     transcript::{LanguageTag, Segment, TrackInfo, TrackKind},
@@ -177,6 +177,22 @@ fn verify_quotation_becomes_transcript_text() {
     check("\"My aunt said never sail on a Friday\" [s5]", "“My aunt said 'never sail on a Friday” [4:20]");
     check("「今天的天气非常好，我们去海边」", "“今天的天气非常好，我们去海边” [5:25]");
     check("他说“我们烧了所有的船”[s5]。", "");
+    // Brackets and spaces of the transcript stay.
+    let calls = "First call main() and then run ( ) again , please.";
+    let quoted = "\"First call main() and then run () again, please\" () [s1]";
+    assert_eq!(
+        verified("en", calls, "?", quoted),
+        "“First call main() and then run ( ) again , please” [0:00]"
+    );
+}
+
+#[test]
+fn verify_power_is_no_footnote() {
+    let spoken = "Light travels three times ten to the eighth metres per second.";
+    let answer = |text: &str| verified("en", spoken, "?", text);
+    assert_eq!(answer("Light travels 3 × 10⁸ metres per second [s1]."), "");
+    let footnote = answer("Light² travels many metres [s1].");
+    assert_eq!(footnote, "Light travels many metres [0:00].");
 }
 
 #[test]

@@ -241,7 +241,7 @@ fn quotable(words: &str) -> String {
     quotable.collect()
 }
 
-/// Removes brackets that contain only white space and punctuation.
+/// Removes brackets that contain only white space and punctuation, except those of a quotation.
 fn remove_empty_brackets(text: &str) -> String {
     const PAIRS: [(char, char); 8] = [
         ('(', ')'),
@@ -253,10 +253,12 @@ fn remove_empty_brackets(text: &str) -> String {
         ('❲', '❳'),
         ('⦗', '⦘'),
     ];
-    let mut kept = String::with_capacity(text.len());
+    let (mut kept, mut is_quoted) = (String::with_capacity(text.len()), false);
     for c in text.chars() {
         kept.push(c);
-        let Some((open, _)) = PAIRS.iter().find(|(_, close)| *close == c) else { continue };
+        is_quoted = c == '“' || (is_quoted && c != '”');
+        let pair = PAIRS.iter().find(|(_, close)| *close == c && !is_quoted);
+        let Some((open, _)) = pair else { continue };
         let inside = kept.trim_end_matches(c).trim_end_matches([' ', ',', ';', '&', '-', '–', '—']);
         if inside.ends_with(*open) {
             kept.truncate(inside.len() - open.len_utf8());
@@ -267,15 +269,17 @@ fn remove_empty_brackets(text: &str) -> String {
 
 /// Collapses double spaces that removals leave.
 ///
-/// A space before punctuation is dropped unless that would join two words.
+/// A space before punctuation is dropped unless that would join two words, or it is in a quotation: the text between “
+/// and ”.
 fn collapse_spaces(text: &str) -> String {
     let text = remove_empty_brackets(text);
     let mut collapse_spaces = String::with_capacity(text.len());
-    let mut letters = text.chars().peekable();
+    let (mut letters, mut is_quoted) = (text.chars().peekable(), false);
     while let Some(c) = letters.next() {
+        is_quoted = c == '“' || (is_quoted && c != '”');
         let ends =
             matches!(c, '.' | ',' | ';' | '!' | '?') && !letters.peek().is_some_and(|c| c.is_alphanumeric());
-        if (c == ' ' || ends) && collapse_spaces.ends_with(' ') {
+        if (c == ' ' || (ends && !is_quoted)) && collapse_spaces.ends_with(' ') {
             collapse_spaces.pop();
         }
         collapse_spaces.push(c);
