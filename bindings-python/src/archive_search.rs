@@ -38,6 +38,7 @@ pub(crate) fn params(
         })?,
         limit,
         cursor,
+        ..SearchParams::default()
     })
 }
 

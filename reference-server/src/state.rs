@@ -1,8 +1,11 @@
 //! Shared state of the routes.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use tokio::sync::{Mutex, Semaphore};
+use tokio::{
+    sync::{Mutex, OwnedSemaphorePermit, Semaphore},
+    time::timeout,
+};
 use transcript_core::{
     accounts::{
         Accounts,
@@ -25,6 +28,11 @@ use crate::{
 
 /// Documents, and files of jobs, that are written at the same time. More would only take CPU time from other work.
 pub(crate) const DOCUMENT_WRITERS: usize = 2;
+
+/// Searches of the archive at the same time: each holds one decoded transcript after another.
+pub(crate) const SEARCH_PLACES: usize = 4;
+/// Longest wait for a place among them.
+const SEARCH_WAIT_MAX: Duration = Duration::from_secs(10);
 
 /// A quarter of the memory of large bodies is kept for requests of the v1 API: others may hold theirs for minutes.
 const KEPT_DIVISOR: u64 = 4;
@@ -58,6 +66,8 @@ pub(crate) struct AppState {
     pub(crate) search: Option<SearchService>,
     /// `search.access`.
     pub(crate) search_access: SearchAccess,
+    /// Places of the searches of the archive; see [`search_place`].
+    pub(crate) search_places: Arc<Semaphore>,
     /// What all pages have in common.
     pub(crate) site: Arc<Site>,
     /// The sitemap.
@@ -98,6 +108,7 @@ impl AppState {
             file_writers: Arc::new(Semaphore::new(DOCUMENT_WRITERS)),
             search: None,
             search_access: SearchAccess::Off,
+            search_places: Arc::new(Semaphore::new(SEARCH_PLACES)),
             site: Arc::new(site),
             sitemap: Arc::default(),
             outbox_folder: None,
@@ -141,6 +152,12 @@ impl AppState {
             ..self.clone()
         }
     }
+}
+
+/// Waits for a place among the searches of the archive; `None` if none becomes free in time.
+pub(crate) async fn search_place(places: &Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
+    // The semaphore is never closed.
+    timeout(SEARCH_WAIT_MAX, Arc::clone(places).acquire_owned()).await.ok()?.ok()
 }
 
 fn questions_per_day(lookup: &Lookup) -> u32 {

@@ -127,7 +127,7 @@ impl ServiceFixture {
 
     async fn build(options: LookupOptions, payment_setup: PaymentSetup, chat: Chat) -> Self {
         let clock = Arc::new(FrozenClock(AtomicI64::new(1_795_132_800_000)));
-        let random = Arc::new(SequentialRandom(AtomicU32::new(0)));
+        let random = Arc::new(SequentialRandom::default());
         let (archive, ledger) = (Arc::new(MemoryArchive::default()), Arc::new(MemoryLedger::default()));
         let (directory, supplier_calls) = (Arc::new(MemoryDirectory::default()), Arc::new(AtomicU32::new(0)));
         let transcripts = Transcripts::builder(
@@ -357,8 +357,8 @@ impl Mailer for FakeMailer {
     }
 }
 
-#[derive(Debug)]
-struct SequentialRandom(AtomicU32);
+#[derive(Debug, Default)]
+pub(crate) struct SequentialRandom(AtomicU32);
 
 impl Random for SequentialRandom {
     fn bytes(&self, count: u32) -> Vec<u8> {

@@ -28,6 +28,7 @@ pub(crate) fn search_params(query: &str) -> Result<Option<SearchParams>, Problem
         limit: parameter(query, "limit")?.map_or(Ok(defaults.limit), |number| limit(&number))?,
         cursor: parameter(query, "cursor")?.map(|cursor| cursor.into_owned()),
         query: words.as_deref().unwrap_or_default().to_owned(),
+        with_segments: false,
     };
     if params.query.chars().count() > QUERY_CHARS_MAX {
         return Err(ProblemResponse::bad("q", format!("it has more than {QUERY_CHARS_MAX} characters")));
@@ -70,7 +71,8 @@ mod tests {
         assert_eq!(params.platform, Some(Platform::Instagram));
         assert_eq!(params.language.unwrap().as_str(), "de");
         assert_eq!(search_params("").unwrap(), None);
-        assert_eq!(search_params("q=").unwrap().unwrap(), SearchParams::default());
+        let defaults = SearchParams { with_segments: false, ..SearchParams::default() };
+        assert_eq!(search_params("q=").unwrap().unwrap(), defaults);
     }
 
     #[test]

@@ -163,7 +163,9 @@ async fn search(
     };
     let (limit, cursor) = (args.limit, args.cursor.clone());
     catch_up(verbatim).await?;
-    let params = SearchParams { query, language, sort, limit, cursor, ..SearchParams::default() };
+    let with_segments = false;
+    let params =
+        SearchParams { query, language, sort, limit, cursor, with_segments, ..SearchParams::default() };
     let page = verbatim.search().search(&params).await?;
     let base_url = settings.server.base_url_at(settings.server.listen.socket_address());
     let links = LookupOptions { base_url, ..LookupOptions::default() };

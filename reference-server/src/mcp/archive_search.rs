@@ -1,7 +1,10 @@
 //! The tool that searches the whole archive.
 
+use std::sync::Arc;
+
 use rmcp::model::CallToolResult;
 use serde_json::json;
+use tokio::sync::Semaphore;
 use transcript_core::{
     ErrorKind,
     lookup::{Lookup, LookupOptions, SearchAdmission},
@@ -16,7 +19,10 @@ use super::{
     error::ToolError,
     result::{DATA, LINE_MAX, PASSAGE_MAX, good, line, within},
 };
-use crate::config::SearchAccess;
+use crate::{config::SearchAccess, state::search_place};
+
+/// The message of a search without a place.
+const BUSY: &str = "The server is working on other searches.";
 
 /// The search of the archive, and who may use it.
 #[derive(Clone, Debug)]
@@ -31,6 +37,8 @@ pub(crate) struct ToolSearch {
 pub(crate) struct ToolSearchLimits {
     pub(crate) lookup: Lookup,
     pub(crate) access: SearchAccess,
+    /// Those of all searches of the server.
+    pub(crate) places: Arc<Semaphore>,
 }
 
 impl ToolSearch {
@@ -47,9 +55,14 @@ impl ToolSearch {
             language,
             limit: u32::try_from(limit).unwrap_or(u32::MAX),
             cursor: args.cursor,
+            with_segments: false,
             ..SearchParams::default()
         };
         self.admit(caller).await?;
+        let _place = match &self.limits {
+            Some(limits) => Some(search_place(&limits.places).await.ok_or_else(|| ToolError::busy(BUSY))?),
+            None => None,
+        };
         let page = self.service.search(&params).await.map_err(|error| match error.kind() {
             ErrorKind::Invalid => {
                 ToolError::invalid("cursor: not a cursor of this search: omit it to start with the best")
@@ -61,7 +74,7 @@ impl ToolSearch {
     }
 
     async fn admit(&self, caller: &Caller) -> Result<(), ToolError> {
-        let Some(ToolSearchLimits { lookup, access }) = &self.limits else { return Ok(()) };
+        let Some(ToolSearchLimits { lookup, access, .. }) = &self.limits else { return Ok(()) };
         let needs_key = *access != SearchAccess::Everyone;
         let refused = |code: u16, message: String, retry_after| {
             Err(ToolError::Refused { code, message, watch_url: None, languages: Vec::new(), retry_after })

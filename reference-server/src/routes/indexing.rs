@@ -13,11 +13,13 @@ use http::{
     header::{CACHE_CONTROL, CONTENT_TYPE},
 };
 use maud::{Markup, PreEscaped, html};
-use transcript_core::{Error, archive::ArchivedTrack};
+use tokio::sync::Mutex;
+use transcript_core::{Error, archive::ArchivedTrack, engine::Transcripts};
 
 use crate::{
     api::{PathName, ProblemResponse, path_name},
     config::PageIndex,
+    page::sitemap::Sitemap,
     state::AppState,
 };
 
@@ -73,26 +75,34 @@ pub(super) async fn sitemap_file(State(app): State<AppState>, path: PathName) ->
         PageIndex::Site | PageIndex::Transcripts if file == SITE_FILE => xml(html! {
             urlset xmlns=(NAMESPACE) { @for page in SITE_PAGES { url { loc { (base_url) "/" (page) } } } }
         }),
-        PageIndex::Transcripts => transcripts_file(&app, base_url, &file).await,
+        PageIndex::Transcripts => {
+            transcripts_file(app.lookup.transcripts(), &app.sitemap, base_url, &file).await
+        }
         PageIndex::None | PageIndex::Site => unlisted(),
     }
 }
 
 /// A file with transcripts. One is made at a time.
-async fn transcripts_file(app: &AppState, base_url: &str, file: &str) -> Response {
+pub(super) async fn transcripts_file(
+    transcripts: &Transcripts,
+    sitemap: &Mutex<Sitemap>,
+    base_url: &str,
+    file: &str,
+) -> Response {
     // The index names them from 1.
     let number = file.strip_suffix(".xml").and_then(|number| number.parse::<usize>().ok()?.checked_sub(1));
     let Some(number) = number else { return unlisted() };
-    let mut sitemap = app.sitemap.lock().await;
+    let mut sitemap = sitemap.lock().await;
+    // First the step of the plan that is due: the next plan replaces the files that are kept.
+    let planned = sitemap.file_count(transcripts).await;
+    // It is sent while the archive is unavailable, too.
     if let Some(kept) = sitemap.kept(number) {
         return text(XML, kept.to_string());
     }
-    let transcripts = app.lookup.transcripts();
-    let videos = match sitemap.file_count(transcripts).await {
-        Ok(_) => sitemap.videos(transcripts, number).await,
-        Err(error) => Err(error),
-    };
-    match videos {
+    if let Err(error) = planned {
+        return failed(&error);
+    }
+    match sitemap.videos(transcripts, number).await {
         Ok(Some(videos)) => {
             let text_of: Arc<str> = render(base_url, &videos).into();
             sitemap.keep(number, &text_of);

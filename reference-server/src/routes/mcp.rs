@@ -59,7 +59,8 @@ impl McpEndpoint {
     /// Endpoint over this state and cache; pages of these origins may call it.
     pub(super) fn new(app: AppState, passages: PassageCache, origins: Arc<[HeaderValue]>) -> Self {
         let body_budget = app.body_budget;
-        let limits = ToolSearchLimits { lookup: app.lookup.clone(), access: app.search_access };
+        let (lookup, places) = (app.lookup.clone(), app.search_places);
+        let limits = ToolSearchLimits { lookup, access: app.search_access, places };
         let service = LocalService::new(app.lookup, app.accounts.clone(), app.chat.clone());
         let mut tools = McpTools::for_service(service, app.accounts, app.chat, passages);
         if let Some(service) = app.search.filter(|_| app.search_access != SearchAccess::Off) {

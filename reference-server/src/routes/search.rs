@@ -32,7 +32,7 @@ use crate::{
         PageContext,
         search::{self as search_page, SearchView},
     },
-    state::AppState,
+    state::{AppState, search_place},
 };
 
 const NO_STORE: (http::HeaderName, HeaderValue) = (CACHE_CONTROL, HeaderValue::from_static("no-store"));
@@ -103,6 +103,7 @@ fn refusal_text(context: &PageContext, status: StatusCode, retry_after: Option<&
     let seconds = retry_after.and_then(|seconds| seconds.to_str().ok());
     match (status, seconds) {
         (StatusCode::UNAUTHORIZED, _) => context.text("search.key").to_owned(),
+        (StatusCode::SERVICE_UNAVAILABLE, _) => context.text("problem.busy_why").to_owned(),
         (_, Some(seconds)) => context.fill("search.limit", &[("seconds", seconds)]),
         (status, None) if status.is_server_error() => context.text("problem.fault_why").to_owned(),
         _ => context.fill("search.invalid", &[("count", &context.number(QUERY_CHARS_MAX as u64))]),
@@ -156,11 +157,16 @@ pub(super) async fn admit(
 /// Runs a search.
 ///
 /// # Errors
-/// 400 for a cursor of another search, 500 if archive or index cannot be read.
+/// 400 for a cursor of another search, 500 if archive or index cannot be read, 503 beside too many other searches.
 pub(super) async fn find(app: &AppState, params: &SearchParams) -> Result<SearchPage, ProblemResponse> {
     let Some(service) = &app.search else {
         return Err(ProblemResponse::new(StatusCode::NOT_FOUND, "This server has no search."));
     };
+    let busy = || {
+        let detail = "The server is working on other searches. Retry in a few seconds.";
+        ProblemResponse::new(StatusCode::SERVICE_UNAVAILABLE, detail)
+    };
+    let _place = search_place(&app.search_places).await.ok_or_else(busy)?;
     service.search(params).await.map_err(|error| match error.kind() {
         ErrorKind::Invalid => {
             ProblemResponse::bad("cursor", "it is none of this search: use nextCursor unchanged")
@@ -302,4 +308,35 @@ fn example(options: &DocumentOptions<'_>) -> Value {
         }],
     };
     serde_json::to_value(response).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use http_body_util::BodyExt as _;
+    use verbatim::{Options, Verbatim};
+
+    use super::*;
+    use crate::{state::SEARCH_PLACES, testing::ServiceFixture};
+
+    #[tokio::test(start_paused = true)]
+    async fn search_without_place_is_busy() {
+        let verbatim = Verbatim::open(Options::default()).await.unwrap();
+        let service = ServiceFixture::start().await;
+        let app = service.app.clone().with_search(verbatim.search().clone(), SearchAccess::Everyone);
+        let params = SearchParams { query: "tide".to_owned(), ..SearchParams::default() };
+        let places = Arc::clone(&app.search_places).acquire_many_owned(SEARCH_PLACES as u32).await.unwrap();
+        let refused = find(&app, &params).await.unwrap_err();
+        assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
+        let client = Extension(ClientAddress("192.0.2.1".parse().unwrap()));
+        let uri = Uri::from_static("/search?q=tide");
+        let refused = page(PageContext::for_test("/search"), State(app.clone()), client, uri).await.unwrap();
+        assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(refused.headers()[RETRY_AFTER], "5");
+        let text = refused.into_body().collect().await.unwrap().to_bytes();
+        assert!(String::from_utf8_lossy(&text).contains("The server is busy."), "{text:?}");
+        drop(places);
+        assert!(find(&app, &params).await.unwrap().hits.is_empty());
+    }
 }

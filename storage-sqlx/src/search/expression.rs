@@ -42,7 +42,11 @@ fn tsquery_condition(condition: &TermCondition) -> String {
         TermCondition::Term(term) => lexeme(term),
         TermCondition::Prefix(prefix) => format!("{}:*", lexeme(prefix)),
         TermCondition::Phrase(words) => phrase(words, ""),
-        TermCondition::Channel(words) => phrase(words, ":B"),
+        // PostgreSQL ignores the weight of a lexeme without positions; only operators of phrases need them.
+        TermCondition::Channel(words) => match words.as_slice() {
+            [word] => format!("({0}:B <0> {0}:B)", lexeme(word)),
+            _ => phrase(words, ":B"),
+        },
         TermCondition::All(all) => join(all, " & ", tsquery_condition),
         TermCondition::Any(any) => join(any, " | ", tsquery_condition),
     }
@@ -82,5 +86,7 @@ mod tests {
             "(((\"x\" OR \"y\" *) AND ({title channel words} : \"a b\") AND (channel : \"a b\"))) NOT \"it's\""
         );
         assert_eq!(tsquery(&query()), "(('x' | 'y':*) & ('a' <-> 'b') & ('a':B <-> 'b':B)) & !('it''s')");
+        let channel = IndexQuery::new(vec![TermCondition::Channel(vec!["a".to_owned()])], Vec::new());
+        assert_eq!(tsquery(&channel), "(('a':B <0> 'a':B))");
     }
 }

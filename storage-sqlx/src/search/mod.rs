@@ -128,7 +128,11 @@ impl<D: Database> ArchiveIndex for SqlSearchIndex<D> {
         generation: u64,
         state: Option<&RebuildState>,
     ) -> Result<()> {
-        self.database.run(put::PutVideosTx::new(videos, generation, state)?).await
+        let mut is_done = self.database.run(put::PutVideosTx::new(videos, generation, state)?).await?;
+        while !is_done {
+            is_done = self.database.run(put::PutVideosTx::new(&[], generation, state)?).await?;
+        }
+        Ok(())
     }
 
     async fn rebuild_state(&self) -> Result<RebuildState> {

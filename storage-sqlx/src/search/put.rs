@@ -44,10 +44,14 @@ const PUT_TERMS: Statement = sql! {
 };
 const PUT_LANGUAGE: &str =
     "INSERT INTO search_languages (language) VALUES ($1) ON CONFLICT (language) DO NOTHING";
-/// Videos that a build did not find, a few at a time, in order.
-const STALE_VIDEOS: &str = "SELECT video FROM search_videos WHERE video > $1 AND generation < $2
-    ORDER BY video LIMIT 1000";
-const DELETE_VIDEO: &str = "DELETE FROM search_videos WHERE video = $1 AND generation < $2";
+/// Videos that a build did not find, a few at a time.
+const STALE_VIDEOS: &str = "SELECT video FROM search_videos WHERE generation < $1 ORDER BY video LIMIT $2";
+/// The documents of stale videos up to one; those of a file are deleted one by one, with their terms.
+const DELETE_STALE_DOCUMENTS: &str = "DELETE FROM search_documents WHERE video IN
+    (SELECT video FROM search_videos WHERE generation < $1 AND video <= $2)";
+const DELETE_STALE_VIDEOS: &str = "DELETE FROM search_videos WHERE generation < $1 AND video <= $2";
+/// Most stale videos that a transaction deletes: a server ends it after some seconds.
+const STALE_MAX: i64 = 500;
 
 /// Most rows of a document, also in `PUT_DOCUMENT`: the number in a damaged file may be any.
 const ROWS_MAX: i64 = transcript_core::search::ROWS_MAX as i64;
@@ -115,20 +119,25 @@ impl PutVideosTx {
         Ok(())
     }
 
-    /// Deletes what the build did not find.
-    async fn delete_stale<S: Session>(&self, db: &mut S) -> DbResult<()> {
-        let mut video = String::new();
-        loop {
-            let mut stale = db.rows(STALE_VIDEOS, &values![&video, self.generation]).await?;
-            if stale.is_empty() {
-                return Ok(());
-            }
-            for row in &mut stale {
-                video = row.take(0)?;
+    /// Deletes some of what the build did not find; returns whether that was all.
+    async fn delete_stale<S: Session>(&self, db: &mut S) -> DbResult<bool> {
+        let mut stale = db.rows(STALE_VIDEOS, &values![self.generation, STALE_MAX]).await?;
+        let is_all = (stale.len() as u64) < STALE_MAX.unsigned_abs();
+        let mut last = None;
+        for row in &mut stale {
+            let video: String = row.take(0)?;
+            if !S::IS_REMOTE {
                 delete_documents(db, &video).await?;
-                db.execute(DELETE_VIDEO, &values![&video, self.generation]).await?;
             }
+            last = Some(video);
         }
+        let Some(last) = last else { return Ok(is_all) };
+        let stale = values![self.generation, &last];
+        if S::IS_REMOTE {
+            db.execute(DELETE_STALE_DOCUMENTS, &stale).await?;
+        }
+        db.execute(DELETE_STALE_VIDEOS, &stale).await?;
+        Ok(is_all)
     }
 }
 
@@ -146,15 +155,16 @@ async fn delete_documents<S: Session>(db: &mut S, video: &str) -> DbResult<()> {
 }
 
 impl WriteTx for PutVideosTx {
-    type Outcome = ();
+    /// Whether the put is done. Otherwise more is to be deleted before the state is stored.
+    type Outcome = bool;
 
-    async fn run<S: Session>(&self, db: &mut S) -> DbResult<()> {
+    async fn run<S: Session>(&self, db: &mut S) -> DbResult<bool> {
         let (generation, known_state): (i64, String) = match db.row(LOCK_STATE, &values![]).await? {
             Some(mut row) => (row.take(0)?, row.take(1)?),
             None => (0, String::new()),
         };
         if generation > self.generation {
-            return Ok(());
+            return Ok(true);
         }
         let was_complete = generation == self.generation
             && serde_json::from_str::<RebuildState>(&known_state).is_ok_and(|known| known.is_complete);
@@ -162,13 +172,13 @@ impl WriteTx for PutVideosTx {
             self.put_video(db, video, *change, documents).await?;
         }
         if let Some((state, is_complete)) = &self.state {
-            db.execute(PUT_STATE, &values![self.generation, state]).await?;
-            // It reads all videos, so only the end of a build does it.
-            if *is_complete && !was_complete {
-                self.delete_stale(db).await?;
+            // Only the end of a build has something to delete.
+            if *is_complete && !was_complete && !self.delete_stale(db).await? {
+                return Ok(false);
             }
+            db.execute(PUT_STATE, &values![self.generation, state]).await?;
         }
-        Ok(())
+        Ok(true)
     }
 }
 

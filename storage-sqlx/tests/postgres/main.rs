@@ -17,6 +17,8 @@ mod migration;
 mod opening;
 mod outage;
 mod pgbouncer;
+#[cfg(feature = "search")]
+mod search;
 mod spend_batch;
 mod tls;
 mod vectors;

@@ -51,6 +51,34 @@ impl TermCondition {
             other => other.clone(),
         }
     }
+
+    /// What an index can check of the condition.
+    ///
+    /// A single Chinese character has no place in the order of its terms.
+    fn without_characters(&self) -> Self {
+        let all =
+            |conditions: &[Self]| -> Vec<Self> { conditions.iter().map(Self::without_characters).collect() };
+        match self {
+            Self::Phrase(words) => without_characters(words, phrase),
+            Self::Channel(words) => without_characters(words, Self::Channel),
+            Self::All(conditions) => Self::All(all(conditions)),
+            Self::Any(conditions) => Self::Any(all(conditions)),
+            other => other.clone(),
+        }
+    }
+}
+
+/// The parts of a phrase without single Chinese characters, and these characters anywhere.
+fn without_characters(words: &[String], in_order: fn(Vec<String>) -> TermCondition) -> TermCondition {
+    if !words.iter().any(|word| is_single_ideograph(word)) {
+        return in_order(words.to_vec());
+    }
+    let is_same = |one: &String, other: &String| !is_single_ideograph(one) && !is_single_ideograph(other);
+    let parts = words.chunk_by(is_same).map(|part| match part {
+        [word] if is_single_ideograph(word) => TermCondition::Term(word.clone()),
+        _ => in_order(part.to_vec()),
+    });
+    TermCondition::All(parts.collect())
 }
 
 /// A query of an index.
@@ -84,6 +112,15 @@ impl IndexQuery {
             self.all.extend(any(prefixes.into_iter().map(TermCondition::Prefix).collect()));
         }
         self
+    }
+
+    /// What an index can check of the query: every transcript that the query matches satisfies it.
+    pub(super) fn for_index(&self) -> Self {
+        let mut query = self.clone();
+        query.all = self.all.iter().map(TermCondition::without_characters).collect();
+        // What is excluded in part would be excluded too often.
+        query.none.retain(|condition| condition.without_characters() == *condition);
+        query
     }
 
     /// The query without the stems of other languages than these, which an index with these alone does not have.
@@ -335,6 +372,17 @@ mod tests {
         check("서울에서", "('서울 울에 에서' | '서울 울에' | 서울)");
         check("물", "물*");
         check("ไฟ", "ไฟ*");
+    }
+
+    #[test]
+    fn expression_of_index_has_single_characters_anywhere() {
+        let text = "\"3月\" \"火山爆3月 rain\" channel:B站 channel:王 -\"3月\" -\"火山\" -rain";
+        let query = SearchQuery::parse(text).compile(RunMode::Strict).unwrap();
+        let shown = |conditions: &[TermCondition]| conditions.iter().map(show).collect::<Vec<_>>().join(" ");
+        assert_eq!(shown(&query.all), "'3 月' '火山 山爆 3 月 rain' (channel 'b 站' | channel '王')");
+        let query = query.for_index();
+        assert_eq!(shown(&query.all), "(3 & 月) ('火山 山爆 3' & 月 & rain) ((channel 'b' & 站) | (王))");
+        assert_eq!((query.none.len(), show(&query.none[0])), (2, "火山".to_owned()));
     }
 
     #[test]

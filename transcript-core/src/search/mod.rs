@@ -145,9 +145,9 @@ pub struct VocabularyWord {
 
 /// Index of the archive's transcripts.
 ///
-/// It holds nothing that cannot be read again from the archive. Each method is one transaction. Every method fails with
-/// [`crate::ErrorKind::Unavailable`] if the index cannot be reached, and with [`crate::ErrorKind::Corrupt`] if it is
-/// damaged: then it is deleted and built again.
+/// It holds nothing that cannot be read again from the archive. Each method is one transaction, but for the end of a
+/// build; see [`ArchiveIndex::put`]. Every method fails with [`crate::ErrorKind::Unavailable`] if the index cannot be
+/// reached, and with [`crate::ErrorKind::Corrupt`] if it is damaged: then it is deleted and built again.
 #[async_trait]
 pub trait ArchiveIndex: fmt::Debug + Send + Sync + 'static {
     /// Most ordered terms of a row that the index stores well.
@@ -159,7 +159,8 @@ pub trait ArchiveIndex: fmt::Debug + Send + Sync + 'static {
     /// - A video is skipped if the index has it in the same generation with a higher change: a slower indexer must not
     ///   undo the work of a faster one. A video without documents stays known with its change.
     /// - If the index is of a higher generation, nothing is stored.
-    /// - With [`RebuildState::is_complete`], everything of earlier generations is deleted.
+    /// - With [`RebuildState::is_complete`], everything of earlier generations is deleted, maybe in several
+    ///   transactions after the one of the videos. The state is stored last: until then the build ends again.
     async fn put(&self, videos: &[IndexedVideo], generation: u64, state: Option<&RebuildState>)
     -> Result<()>;
 

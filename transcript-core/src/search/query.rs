@@ -46,7 +46,7 @@ pub struct SearchFilters {
     pub languages: Vec<LanguageTag>,
     /// Platforms of the video; none: all.
     pub platforms: Vec<Platform>,
-    /// Words of the channel's name, in order; none: all.
+    /// Words of the channel's name, as those of a phrase; none: all.
     pub(super) channels: Vec<Vec<String>>,
     /// Only videos published before this time; without a date of publication, archived before it.
     pub before: Option<Timestamp>,
@@ -61,7 +61,7 @@ pub(super) enum QueryTerm {
     Word { folded: String, lower: String },
     /// A run of an unspaced script or of Korean, as typed.
     Run(String),
-    /// Words in this order, without other words between them.
+    /// Words in this order, without other words between them. A single Chinese character is a word.
     Phrase(Vec<String>),
     /// All of these, which were typed without a space.
     All(Vec<QueryTerm>),
@@ -72,6 +72,13 @@ pub(super) enum QueryTerm {
 impl SearchQuery {
     /// Parses a query.
     pub fn parse(text: &str) -> Self {
+        let mut query = Self::parse_parts(text);
+        query.search_excluded();
+        query
+    }
+
+    /// Parses a query to which filters may be added; [`SearchQuery::search_excluded`] follows.
+    pub(super) fn parse_parts(text: &str) -> Self {
         let mut query = Self::default();
         let mut terms = 0;
         let mut is_alternative = false;
@@ -97,11 +104,14 @@ impl SearchQuery {
         query.groups.iter_mut().for_each(remove_repeated);
         remove_repeated(&mut query.groups);
         remove_repeated(&mut query.excluded);
-        if query.groups.is_empty() && query.filters == SearchFilters::default() {
-            // Only exclusions: nothing to exclude them from, so they are searched.
-            query.groups = query.excluded.drain(..).map(|term| vec![term]).collect();
-        }
         query
+    }
+
+    /// Searches the exclusions of a query that has nothing else: there is nothing to exclude them from.
+    pub(super) fn search_excluded(&mut self) {
+        if self.is_empty() {
+            self.groups = self.excluded.drain(..).map(|term| vec![term]).collect();
+        }
     }
 
     /// Whether nothing is searched: no word and no filter.
@@ -131,7 +141,7 @@ impl SearchQuery {
                 Platform::parse(value).map(|platform| push_bounded(&mut filters.platforms, platform))
             }
             "channel" => {
-                let words = ordered_words(value);
+                let words = phrase_words(value);
                 (!words.is_empty()).then(|| push_bounded(&mut filters.channels, words))
             }
             "before" => parse_day(value).map(|day| filters.before = Some(day)),
@@ -237,11 +247,11 @@ fn is_minus(letter: char) -> bool {
 /// The term of a piece; `None` if it has no letter or digit.
 fn term_of(piece: &QueryPiece) -> Option<QueryTerm> {
     if piece.is_quoted {
-        let words = ordered_words(&piece.text);
+        let words = phrase_words(&piece.text);
         let is_one_term = words.len() == 1 && has_unordered_run(&piece.text);
         return match words.len() {
+            0 => None,
             // One character of an unspaced script is no run of pairs.
-            0 => term_of(&QueryPiece { text: piece.text.clone(), ..QueryPiece::default() }),
             _ if is_one_term => term_of(&QueryPiece { text: piece.text.clone(), ..QueryPiece::default() }),
             _ => Some(QueryTerm::Phrase(words)),
         };
@@ -315,13 +325,18 @@ fn unquoted_terms(text: &str) -> Vec<QueryTerm> {
     found
 }
 
-/// The ordered terms of a text: words, and pairs of unspaced scripts.
-pub(super) fn ordered_words(text: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    terms_with_ranges(text, |term, _| match term {
-        Term::Word(folded, _) => words.push(super::tokens::cut(folded).to_owned()),
-        Term::Ngram(ngram) if !super::tokens::is_single_ideograph(ngram) => words.push(ngram.to_owned()),
-        Term::Ngram(_) | Term::Stem(_) => {}
+/// The terms of a phrase: words, pairs of unspaced scripts, and Chinese characters that are in no pair.
+fn phrase_words(text: &str) -> Vec<String> {
+    let (mut words, mut end) = (Vec::new(), 0);
+    terms_with_ranges(text, |term, range| {
+        let is_in_pair = range.start < end;
+        end = end.max(range.end);
+        match term {
+            Term::Word(folded, _) => words.push(super::tokens::cut(folded).to_owned()),
+            Term::Ngram(ngram) if is_in_pair && super::tokens::is_single_ideograph(ngram) => {}
+            Term::Ngram(ngram) => words.push(ngram.to_owned()),
+            Term::Stem(_) => {}
+        }
     });
     words.truncate(PHRASE_WORDS_MAX);
     words
@@ -383,6 +398,9 @@ mod tests {
         check("火山爆发 AI革命", "<火山爆发> ai&<革命>");
         check("-\"two words\" one", "one -\"two words\"");
         check("서울에서 \"서울\"", "<서울에서> <서울>");
+        check("\"3月\" -\"第3章\" \"月\"", "\"3 月\" <月> -\"第 3 章\"");
+        check("\"火山3月\" 5人", "\"火山 3 月\" 5&<人>");
+        check("\" … \" tea", "tea");
         check("the THE sea the OR wave OR wave -a -A \"a b\" \"A b\"", "the sea the|wave \"a b\" -a");
         check("-the -the", "the");
     }
@@ -407,6 +425,8 @@ mod tests {
         let languages: Vec<_> = filters.languages.iter().map(LanguageTag::as_str).collect();
         assert_eq!((languages, filters.platforms), (vec!["de", "pt-BR"], vec![Platform::YouTube]));
         assert_eq!(filters.channels, [["bbc", "news"]]);
+        assert_eq!(SearchQuery::parse("channel:B站").filters.channels, [["b", "站"]]);
+        assert_eq!(SearchQuery::parse("channel:王").filters.channels, [["王"]]);
         assert_eq!(filters.before.unwrap().to_string(), "2024-01-01T00:00:00Z");
         assert_eq!(filters.after.unwrap().to_string(), "2023-02-28T00:00:00Z");
         assert!(!SearchQuery::parse("lang:de").is_empty());

@@ -24,7 +24,7 @@ pub const LIMIT_MAX: u32 = 100;
 const LIMIT_DEFAULT: u32 = 20;
 /// Candidates that are read for each page beyond its hits: of withdrawn or changed videos.
 const EXTRA_CANDIDATES: u32 = 200;
-/// How often candidates are read for a page that has no hits yet.
+/// How often candidates are read for a page that has no hits yet, if an index checks all of the query.
 const ROUNDS_MAX: usize = 4;
 
 /// A search of the archive.
@@ -43,6 +43,9 @@ pub struct SearchParams {
     pub limit: u32,
     /// Where the previous page ended.
     pub cursor: Option<String>,
+    /// Whether the transcripts of the hits have their segments. Without them, a page takes little memory.
+    #[default(true)]
+    pub with_segments: bool,
 }
 
 /// Number of matching videos.
@@ -50,8 +53,9 @@ pub struct SearchParams {
 pub struct SearchTotal {
     /// The number.
     pub value: u64,
-    /// Whether it is exact. If not, there are more than an index ranks, or videos of the page were withdrawn or changed
-    /// after they were indexed, and so may be others, or the index is being built (see `verbatim::SearchService`).
+    /// Whether it is exact. If not, there are more than an index ranks, or videos of this page or an earlier one were
+    /// withdrawn or changed after they were indexed, and so may be others, or an index cannot check all of the query (a
+    /// phrase with a single Chinese character), or it is being built (see `verbatim::SearchService`).
     pub is_exact: bool,
 }
 
@@ -60,7 +64,7 @@ pub struct SearchTotal {
 pub struct SearchPage {
     /// Number of matching videos.
     pub total: SearchTotal,
-    /// The hits, one for each video.
+    /// The hits, one for each video. There may be none before a next page.
     pub hits: Vec<SearchResult>,
     /// Where the next page begins; `None` at the end.
     pub next: Option<String>,
@@ -71,7 +75,7 @@ pub struct SearchPage {
 /// A video that matches.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SearchResult {
-    /// The transcript that matches best, with the metadata of the video.
+    /// The transcript that matches best, with the metadata of the video; see [`SearchParams::with_segments`].
     pub stored: StoredTranscript,
     /// Selector of the transcript.
     pub selector: crate::transcript::TrackSelector,
@@ -127,14 +131,12 @@ impl ArchiveSearch {
     /// [`crate::ErrorKind::Invalid`] if the cursor is none of this search; otherwise errors of the archive and of the
     /// index.
     pub async fn search(&self, params: &SearchParams) -> Result<SearchPage> {
-        let mut query = SearchQuery::parse(&params.query);
-        if query.groups.is_empty() && query.is_empty() {
+        let Some(query) = parse(&params.query, params) else {
             return Ok(SearchPage {
                 total: SearchTotal { value: 0, is_exact: true },
                 ..SearchPage::default()
             });
-        }
-        add_filters(&mut query, params);
+        };
         if let Some(cursor) = &params.cursor {
             return self.page(&query, params, decode_cursor(cursor, params)?).await;
         }
@@ -161,8 +163,7 @@ impl ArchiveSearch {
     /// The query with its typing errors corrected, if that finds a video.
     async fn suggestion(&self, query: &SearchQuery, params: &SearchParams) -> Result<Option<String>> {
         let Some(text) = suggest(self.index.as_ref(), &params.query, query).await? else { return Ok(None) };
-        let mut corrected = SearchQuery::parse(&text);
-        add_filters(&mut corrected, params);
+        let Some(corrected) = parse(&text, params) else { return Ok(None) };
         let page = self.first_page(&corrected, &SearchParams { limit: 1, ..params.clone() }).await?;
         Ok((!page.hits.is_empty()).then_some(text))
     }
@@ -174,13 +175,16 @@ impl ArchiveSearch {
         };
         let limit = params.limit.clamp(1, LIMIT_MAX);
         let mut request = CandidateRequest {
-            query: IndexQuery::clone(&compiled),
+            query: compiled.for_index(),
             sort: params.sort,
             offset: start.offset,
             limit: limit.saturating_add(EXTRA_CANDIDATES),
         };
+        let is_checked_by_index = request.query == *compiled;
+        // Each candidate may be a long transcript that does not match: the caller decides whether to read on.
+        let rounds = if is_checked_by_index { ROUNDS_MAX } else { 1 };
         let (mut page, mut dropped) = (SearchPage::default(), start.dropped);
-        for _ in 0..ROUNDS_MAX {
+        for _ in 0..rounds {
             let found = newest::candidates(self.index.as_ref(), &request, self.clock.now()).await?;
             let (count, mut read) = (found.items.len(), 0_usize);
             for candidate in found.items {
@@ -188,7 +192,7 @@ impl ArchiveSearch {
                     break;
                 }
                 read += 1;
-                match self.check(&compiled, candidate).await? {
+                match self.check(&compiled, candidate, params.with_segments).await? {
                     Some(hit) => page.hits.push(hit),
                     None => dropped = dropped.saturating_add(1),
                 }
@@ -196,9 +200,11 @@ impl ArchiveSearch {
             request.offset = request.offset.saturating_add(u32::try_from(read).unwrap_or(u32::MAX));
             let ranked = found.total.min(u64::from(super::CANDIDATES_MAX));
             let has_more = read > 0 && (read < count || u64::from(request.offset) < ranked);
+            // What earlier pages dropped may have left the index since.
+            let is_certain = if has_more { dropped == 0 && is_checked_by_index } else { start.dropped == 0 };
             page.total = SearchTotal {
                 value: found.total.saturating_sub(u64::from(dropped)),
-                is_exact: found.is_exact && (dropped == 0 || !has_more),
+                is_exact: found.is_exact && is_certain,
             };
             let end = PageEnd { offset: request.offset, dropped, ..start };
             page.next = has_more.then(|| encode_cursor(end, params));
@@ -210,9 +216,16 @@ impl ArchiveSearch {
     }
 
     /// Reads a candidate from the archive; `None` if it does not match any more.
-    async fn check(&self, query: &Arc<IndexQuery>, candidate: Candidate) -> Result<Option<SearchResult>> {
+    async fn check(
+        &self,
+        query: &Arc<IndexQuery>,
+        candidate: Candidate,
+        with_segments: bool,
+    ) -> Result<Option<SearchResult>> {
+        // Short transcripts are matched inline: a page of them takes as long as a long one.
+        tokio::task::yield_now().await;
         let Candidate { video, selector, score } = candidate;
-        let stored = match self.archive.find(&video, &selector, self.clock.now()).await {
+        let mut stored = match self.archive.find(&video, &selector, self.clock.now()).await {
             Ok(FindOutcome::Transcript(stored)) => stored,
             Ok(FindOutcome::Absence(_) | FindOutcome::Withdrawn | FindOutcome::NotFound) => return Ok(None),
             Err(error) if error.is_unreadable() => return Ok(None),
@@ -223,16 +236,25 @@ impl ArchiveSearch {
         let work = move || {
             let found = match_text(&query, &stored, &tokenizers)?;
             let moments = moments(&stored.transcript.segments, &found);
+            if !with_segments {
+                stored.transcript = Arc::new(stored.transcript.without_segments());
+            }
             Some(SearchResult { stored, selector, score, moments })
         };
         self.pool.work(bytes, work).await
     }
 }
 
-/// Adds the filters of a search to those of its query.
-fn add_filters(query: &mut SearchQuery, params: &SearchParams) {
+/// A query with the filters of its search; `None` if its text has no word and no filter.
+fn parse(text: &str, params: &SearchParams) -> Option<SearchQuery> {
+    let mut query = SearchQuery::parse_parts(text);
+    if query.is_empty() && query.excluded.is_empty() {
+        return None;
+    }
     query.filters.languages.extend(params.language.clone());
     query.filters.platforms.extend(params.platform);
+    query.search_excluded();
+    Some(query)
 }
 
 /// A number that cursors of this search share.

@@ -114,6 +114,39 @@ fn match_unspaced_segments_are_joined_without_space() {
 }
 
 #[test]
+fn match_single_characters_adjoin_in_phrase() {
+    let check = |query: &str, lines: &[&str], expect: Option<&[(u32, u32)]>| {
+        let found = found(query, &stored("zh", lines));
+        let matches = found.map(|moments| moments.into_iter().next().map(|moment| moment.matches));
+        assert_eq!(matches.flatten().as_deref(), expect, "{query}");
+    };
+    check("\"3月\"", &["在3月的雨"], Some(&[(1, 3)]));
+    check("\"3月\"", &["3 个人，月"], None);
+    check("\"第3章\"", &["看第3章吧"], Some(&[(1, 4)]));
+    check("\"第3章\"", &["第章3"], None);
+    check("\"火山3月\"", &["看火山3月份"], Some(&[(1, 5)]));
+    check("\"火山3月\"", &["火山月3月"], None);
+    check("\"B 站 now\"", &["on B", "站, now"], Some(&[(3, 4), (5, 6), (8, 11)]));
+    check("雨 -\"3月\"", &["3月的雨"], None);
+    check("雨 -\"3月\"", &["3 月的雨和3个人"], None);
+    check("雨 -\"3月\"", &["月的雨3"], Some(&[(2, 3)]));
+}
+
+#[test]
+fn match_channel_has_single_characters() {
+    let mut stored = stored("zh", &["王先生"]);
+    for (author, query, expect) in [
+        ("王志安", "channel:王", true),
+        ("Sea News", "channel:王", false),
+        ("老B站", "channel:B站", true),
+        ("B 大站", "channel:B站", false),
+    ] {
+        Arc::make_mut(&mut stored.transcript).author = Some(author.to_owned());
+        assert_eq!(found(query, &stored).is_some(), expect, "{author}: {query}");
+    }
+}
+
+#[test]
 fn match_kana_are_joined_and_keep_voicing() {
     let lines = ["バザーのおもちゃとはさみ"];
     for (query, expect) in [

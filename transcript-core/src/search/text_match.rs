@@ -10,7 +10,7 @@ use foldhash::HashSet;
 use super::{
     document::facets,
     expression::{IndexQuery, TermCondition},
-    tokens::{IndexTokenizer, IndexTokenizers, TokenKind},
+    tokens::{IndexTokenizer, IndexTokenizers, TokenKind, is_single_ideograph},
 };
 use crate::{archive::StoredTranscript, transcript::Transcript};
 
@@ -24,6 +24,8 @@ pub(super) struct TermPlace {
     pub(super) end: usize,
     /// Number of ordered terms before it.
     position: usize,
+    /// Number of characters of terms before it, in all texts.
+    offset: usize,
 }
 
 /// Places of the terms of a query in a transcript.
@@ -31,6 +33,7 @@ pub(super) struct TermPlace {
 struct TermPlaces {
     ordered: HashMap<String, Vec<TermPlace>>,
     extra: HashMap<String, Vec<TermPlace>>,
+    /// Those of the channel's name, of both kinds.
     channel: HashMap<String, Vec<TermPlace>>,
 }
 
@@ -68,47 +71,53 @@ impl TermPlaces {
     fn new(stored: &StoredTranscript, terms: &QueryTerms<'_>, tokenizer: &mut IndexTokenizer) -> Self {
         let transcript: &Transcript = &stored.transcript;
         let mut places = Self::default();
-        let mut position = 0;
+        let mut before = (0, 0);
         let texts = [(&transcript.title, false), (&transcript.author, true)];
         for (text, is_channel) in texts {
-            position =
-                places.add(tokenizer, text.as_deref().unwrap_or_default(), None, is_channel, position, terms);
+            let text = text.as_deref().unwrap_or_default();
+            let (position, offset) = places.add(tokenizer, text, None, is_channel, before, terms);
             // Phrases end with their text.
-            position += 1;
+            before = (position + 1, offset + 1);
         }
         for (index, segment) in transcript.segments.iter().enumerate() {
-            position = places.add(tokenizer, &segment.text, Some(index), false, position, terms);
+            before = places.add(tokenizer, &segment.text, Some(index), false, before, terms);
         }
         for facet in facets(stored) {
-            let place = TermPlace { segment: None, start: 0, end: 0, position: usize::MAX };
+            let (position, offset) = (usize::MAX, usize::MAX);
+            let place = TermPlace { segment: None, start: 0, end: 0, position, offset };
             places.extra.entry(facet).or_default().push(place);
         }
         places
     }
 
-    /// Adds the terms of a text that the query names; returns the next position.
+    /// Adds the terms of a text that the query names; returns the next position and offset.
     fn add(
         &mut self,
         tokenizer: &mut IndexTokenizer,
         text: &str,
         segment: Option<usize>,
         is_channel: bool,
-        mut position: usize,
+        (mut position, mut offset): (usize, usize),
         terms: &QueryTerms<'_>,
-    ) -> usize {
+    ) -> (usize, usize) {
+        // Where the terms so far end. Those of a run overlap.
+        let mut text_end = 0_usize;
         tokenizer.tokens(text, |term, range, kind| {
             let is_ordered = kind == TokenKind::Ordered;
             if terms.contains(term) {
-                let place = TermPlace { segment, start: range.start, end: range.end, position };
+                let offset = offset.saturating_sub(text_end.saturating_sub(range.start));
+                let place = TermPlace { segment, start: range.start, end: range.end, position, offset };
                 let list = if is_ordered { &mut self.ordered } else { &mut self.extra };
                 list.entry(term.to_owned()).or_default().push(place);
-                if is_channel && is_ordered {
+                if is_channel {
                     self.channel.entry(term.to_owned()).or_default().push(place);
                 }
             }
             position += usize::from(is_ordered);
+            offset += range.end.saturating_sub(text_end.max(range.start));
+            text_end = text_end.max(range.end);
         });
-        position
+        (position, offset)
     }
 
     /// Adds the places where a condition holds; returns whether it does.
@@ -125,8 +134,10 @@ impl TermPlaces {
                 found.extend(matching.flat_map(|(_, places)| places));
                 found.len() > before
             }
-            TermCondition::Phrase(words) => find_phrase(&self.ordered, words, found),
-            TermCondition::Channel(words) => find_phrase(&self.channel, words, found),
+            TermCondition::Phrase(words) => {
+                find_phrase(words, |word| self.ordered.get(word).or_else(|| self.extra.get(word)), found)
+            }
+            TermCondition::Channel(words) => find_phrase(words, |word| self.channel.get(word), found),
             TermCondition::Any(any) => {
                 // Not `any`: each condition adds its places.
                 any.iter().filter(|condition| self.find(condition, found)).count() > 0
@@ -143,27 +154,43 @@ impl TermPlaces {
 }
 
 /// Adds the places of words that follow each other; returns whether there are any.
-fn find_phrase(
-    ordered: &HashMap<String, Vec<TermPlace>>,
+fn find_phrase<'a>(
     words: &[String],
+    places: impl Fn(&str) -> Option<&'a Vec<TermPlace>>,
     found: &mut Vec<TermPlace>,
 ) -> bool {
-    let lists: Option<Vec<&Vec<TermPlace>>> = words.iter().map(|word| ordered.get(word)).collect();
-    let Some(lists) = lists else { return false };
+    let list = |word: &String| Some((is_single_ideograph(word), places(word)?));
+    let Some(lists) = words.iter().map(list).collect::<Option<Vec<_>>>() else { return false };
+    let Some(((is_character, first), rest)) = lists.split_first() else { return false };
     let before = found.len();
-    for first in lists.first().into_iter().flat_map(|list| list.iter()) {
-        let places: Option<Vec<TermPlace>> = lists
-            .iter()
-            .enumerate()
-            .map(|(distance, list)| {
-                let position = first.position.checked_add(distance)?;
-                let index = list.binary_search_by_key(&position, |place| place.position).ok()?;
-                list.get(index).copied()
-            })
-            .collect();
-        found.extend(places.into_iter().flatten());
+    for place in *first {
+        let mut phrase = vec![*place];
+        let mut last = (*is_character, *place);
+        for (is_character, list) in rest {
+            let Some(next) = following(last, *is_character, list) else { break };
+            phrase.push(next);
+            last = (*is_character, next);
+        }
+        if phrase.len() == words.len() {
+            found.extend(phrase);
+        }
     }
     found.len() > before
+}
+
+/// The place in a list that follows a place.
+///
+/// A single Chinese character has no position, but adjoins its neighbours.
+fn following(last: (bool, TermPlace), is_character: bool, list: &[TermPlace]) -> Option<TermPlace> {
+    let (was_character, last) = last;
+    let index = if was_character || is_character {
+        let offset = last.offset.checked_add(last.end.saturating_sub(last.start))?;
+        list.binary_search_by_key(&offset, |place| place.offset)
+    } else {
+        let position = last.position.checked_add(1)?;
+        list.binary_search_by_key(&position, |place| place.position)
+    };
+    list.get(index.ok()?).copied()
 }
 
 /// Where each word group of a query occurs in a transcript.

@@ -1,10 +1,23 @@
 //! Tests of what all pages have in common, of the prices, and of the rules for search engines.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use transcript_core::lookup::LookupOptions;
+use axum::extract::{Path, State};
+use http_body_util::BodyExt as _;
+use transcript_core::{
+    Clock as _,
+    archive::Archive as _,
+    engine::Transcripts,
+    lookup::LookupOptions,
+    video::{Platform, VideoId},
+};
 
-use crate::testing::{ARCHIVED, NEW, PaymentSetup, SILENT, ServiceFixture, request};
+use crate::{
+    config::PageIndex,
+    page::site::Site,
+    routes::indexing::{sitemap_file, transcripts_file},
+    testing::{ARCHIVED, NEW, PaymentSetup, SILENT, SequentialRandom, ServiceFixture, request},
+};
 
 const BROWSER: (&str, &str) = ("accept", "text/html");
 
@@ -111,6 +124,35 @@ async fn robots_and_sitemap_list_the_site_by_default() {
     assert!(!file.text.contains("/watch/"), "{}", file.text);
     assert_eq!(service.get("/sitemaps/1.xml").await.status, 404);
     assert!(service.get(&format!("/watch/video_site/{ARCHIVED}")).await.text.contains("noindex"));
+}
+
+/// A search engine may request one file of the sitemap only, and never the index.
+#[tokio::test(start_paused = true)]
+async fn sitemap_file_is_planned_again_after_an_hour() {
+    let service = ServiceFixture::start().await;
+    let app = service.app.clone().with_site(Site { index: PageIndex::Transcripts, ..Site::default() });
+    let is_listed = async || {
+        let response = sitemap_file(State(app.clone()), Ok(Path("1.xml".to_owned()))).await;
+        assert_eq!(response.status(), 200);
+        let bytes = response.into_body().collect().await.unwrap().to_bytes();
+        String::from_utf8_lossy(&bytes).contains(ARCHIVED)
+    };
+    assert!(is_listed().await);
+    let video = VideoId::new(Platform::YouTube, ARCHIVED).unwrap();
+    service.archive.withdraw(&video, true, service.clock.now()).await.unwrap();
+    assert!(is_listed().await, "a plan is used for an hour");
+    tokio::time::advance(Duration::from_secs(3_600)).await;
+    // Calls on a runtime that has ended fail.
+    let ended = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let (archive, clock) = (Arc::clone(&service.archive), Arc::clone(&service.clock));
+    let random = Arc::new(SequentialRandom::default());
+    let unavailable = Transcripts::builder(archive, clock, random, ended.handle().clone()).build();
+    ended.shutdown_background();
+    for (file, status) in [("1.xml", 200), ("2.xml", 500)] {
+        let response = transcripts_file(&unavailable, &app.sitemap, "https://v.example", file).await;
+        assert_eq!(response.status(), status, "{file}");
+    }
+    assert!(!is_listed().await, "a withdrawn video is listed");
 }
 
 #[tokio::test]

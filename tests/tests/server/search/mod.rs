@@ -1,6 +1,7 @@
 //! Search of the archive: over HTTP, on the page and in the command, with files and with PostgreSQL.
 
 mod index_files;
+mod memory;
 
 use std::{path::Path, process::Command};
 
