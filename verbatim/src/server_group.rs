@@ -57,17 +57,30 @@ impl ServerGroup {
 
     /// Tries to lead a job; no other server leads it for `lasting`, or until the lead is released.
     pub(crate) async fn try_lead(&self, name: &'static str, clock: &dyn Clock, lasting: Duration) -> bool {
+        self.request_lead(name, clock, lasting).await.unwrap_or_else(|error| {
+            tracing::debug!(%error, name, "leader lease request failed");
+            false
+        })
+    }
+
+    /// As [`ServerGroup::try_lead`], for a job that runs although no lead can be stored.
+    ///
+    /// # Errors
+    /// The database cannot be written: it is unknown whether another server leads.
+    pub(crate) async fn request_lead(
+        &self,
+        name: &'static str,
+        clock: &dyn Clock,
+        lasting: Duration,
+    ) -> transcript_core::Result<bool> {
         #[cfg(feature = "postgres")]
         if let Some(store) = &self.databases.main {
             let now = clock.now();
             let expires_at = now.plus(lasting);
-            return store.try_lead(name, &self.holder, now, expires_at).await.unwrap_or_else(|error| {
-                tracing::debug!(%error, name, "leader lease request failed");
-                false
-            });
+            return store.try_lead(name, &self.holder, now, expires_at).await;
         }
         let _ = (name, clock, lasting, &self.holder);
-        true
+        Ok(true)
     }
 
     /// Releases the lead of a job.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use transcript_core::search::{ArchiveIndex, Indexer};
 use transcript_core::{
     PageRequest,
-    archive::{Archive, VerifyArchiveRequest},
-    transcript::Segment,
+    archive::{Archive, TrackSelector, VerifyArchiveRequest},
+    transcript::{LanguageTag, Segment},
     video::VideoId,
 };
 
@@ -28,11 +28,12 @@ pub(crate) async fn check_changed_videos(archive: &dyn Archive) {
     assert_eq!(names().await, [one.video.clone()]);
     let withdrawn = listed().await;
     archive.delete(&other.video).await.unwrap();
-    assert_eq!(names().await, [one.video.clone(), other.video.clone()]);
-    assert_eq!(archive.changed_videos(1).await.unwrap(), withdrawn);
+    assert_eq!(names().await, [other.video.clone(), one.video.clone()], "the last change is first");
+    let last = archive.changed_videos(1).await.unwrap();
+    assert_eq!(last.iter().map(|changed| &changed.video).collect::<Vec<_>>(), [&other.video]);
     archive.withdraw(&one.video, false, one.now).await.unwrap();
     archive.delete_changed_videos(&withdrawn).await.unwrap();
-    assert_eq!(names().await, [other.video.clone(), one.video.clone()], "the newer change stays");
+    assert_eq!(names().await, [one.video.clone(), other.video.clone()], "the newer change stays");
     archive.delete_changed_videos(&listed().await).await.unwrap();
     assert_eq!(names().await, []);
 
@@ -42,6 +43,19 @@ pub(crate) async fn check_changed_videos(archive: &dyn Archive) {
     Arc::make_mut(&mut one.transcript).segments = vec![Segment::new("a new text", 0, 1_000)];
     archive.put(one.clone()).await.unwrap();
     assert_eq!(names().await, [one.video.clone()]);
+    archive.delete_changed_videos(&listed().await).await.unwrap();
+
+    // A request for the default track was answered with the only transcript, in another language.
+    let mut german = super::put_request("ccccccccccc", "eins");
+    german.selectors = vec![TrackSelector::Language(LanguageTag::from_canonical("de"))];
+    archive.put(german.clone()).await.unwrap();
+    archive.put(german).await.unwrap();
+    assert_eq!(names().await, []);
+    let default = super::put_request("ccccccccccc", "one");
+    let before = archive.change_counter().await.unwrap();
+    archive.put(default.clone()).await.unwrap();
+    assert_eq!(names().await, std::slice::from_ref(&default.video));
+    assert!(archive.change_counter().await.unwrap() > before);
 }
 
 /// A video that a search index must read again is listed once, with its newest change, until that change is deleted.

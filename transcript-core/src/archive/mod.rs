@@ -229,13 +229,14 @@ pub trait Archive: fmt::Debug + Send + Sync + 'static {
         self.change_counter().await.map(|_| ())
     }
 
-    /// Lists videos whose responses in shared caches may be outdated, the longest changed first, at most `limit`.
+    /// Lists videos whose responses in shared caches may be outdated, the last changed first, at most `limit`.
     ///
     /// The default implementation lists none.
     ///
     /// **Behaviour**
-    /// - A video is recorded, in the same transaction, when a transcript of it is replaced or deleted, and when it is
-    ///   withdrawn or restored. It stays until [`Archive::delete_changed_videos`], in any process, once for all changes.
+    /// - A video is recorded, in the same transaction, when a transcript of it is replaced or deleted, when it gets
+    ///   another one, and when it is withdrawn or restored. It stays until [`Archive::delete_changed_videos`], in any
+    ///   process, once for all changes.
     async fn changed_videos(&self, limit: u32) -> Result<Vec<ChangedVideo>> {
         let _ = limit;
         Ok(Vec::new())

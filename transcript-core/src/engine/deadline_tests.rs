@@ -1,6 +1,7 @@
-//! Tests of suppliers that are called after others have used up the time.
+//! Tests of suppliers that are called after others have used up the time, and of a clock that steps forward.
 
 use std::{
+    collections::BTreeMap,
     sync::{
         Mutex,
         atomic::{AtomicU32, AtomicU64, Ordering},
@@ -10,8 +11,13 @@ use std::{
 
 use async_trait::async_trait;
 
-use super::{refresh_tests::SequentialRandom, *};
+use super::{
+    refresh_tests::{SequentialRandom, transcript, video},
+    *,
+};
 use crate::{
+    archive::{FetchLease, KeyValueArchive, KeyValueChange, KeyValueStore, LeaseOutcome},
+    ids::Holder,
     memory::MemoryArchive,
     supplier::{Supplier, SupplierInfo, SupplierKind, SupplyMonitor, SupplyOutput, SupplyRequest},
     time::Timestamp,
@@ -165,4 +171,89 @@ async fn fetch_deadline_without_attempt_is_not_attempted() {
     let attempted = SupplyError::new(SupplyReason::NoCaptions, "None.");
     let (failure, _, second) = fixture(100, attempted.clone(), attempted).fetch_failure(1).await;
     assert!(failure.was_attempted() && second == 0);
+}
+
+/// A store whose reads take a millisecond, as those of a server do.
+#[derive(Debug, Default)]
+struct SlowStore(Mutex<BTreeMap<String, Vec<u8>>>);
+
+#[async_trait]
+impl KeyValueStore for SlowStore {
+    async fn get(&self, key: &str) -> Result<Option<Vec<u8>>> {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        Ok(self.0.lock().unwrap().get(key).cloned())
+    }
+
+    async fn write(&self, changes: Vec<KeyValueChange>) -> Result<()> {
+        let mut map = self.0.lock().unwrap();
+        for KeyValueChange { key, value } in changes {
+            match value {
+                Some(value) => map.insert(key, value),
+                None => map.remove(&key),
+            };
+        }
+        Ok(())
+    }
+
+    async fn list(&self, prefix: &str, after: &str, limit: usize) -> Result<Vec<(String, Vec<u8>)>> {
+        let map = self.0.lock().unwrap();
+        let keys = map.iter().filter(|(key, _)| key.starts_with(prefix) && key.as_str() > after);
+        Ok(keys.take(limit).map(|(key, value)| (key.clone(), value.clone())).collect())
+    }
+}
+
+/// Takes 30 seconds for a transcript. After the first one, the clock steps forward by 20.
+#[derive(Debug)]
+struct SteppingSupplier(Arc<ManualClock>);
+
+#[async_trait]
+impl Supplier for SteppingSupplier {
+    fn info(&self) -> SupplierInfo {
+        let platforms = vec![Platform::YouTube];
+        SupplierInfo { name: "words".to_owned(), platforms, kind: SupplierKind::Captions }
+    }
+
+    async fn supply(&self, _: SupplyRequest, _: Arc<dyn SupplyMonitor>) -> Result<SupplyOutput, SupplyError> {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        self.0.0.fetch_add(20_000, Ordering::Relaxed);
+        tokio::time::sleep(Duration::from_secs(29)).await;
+        Ok(SupplyOutput { transcripts: vec![transcript("words")], ..SupplyOutput::default() })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn fetch_after_clock_step_is_cancelled_only_if_lease_was_taken() {
+    for is_taken in [false, true] {
+        let clock = Arc::new(ManualClock::default());
+        let archive = Arc::new(KeyValueArchive::new(Arc::new(SlowStore::default())));
+        let random = Arc::new(SequentialRandom::default());
+        let options = EngineOptions { wait_timeout: Duration::from_secs(60), ..EngineOptions::default() };
+        let transcripts = Transcripts::builder(
+            Arc::clone(&archive) as _,
+            Arc::clone(&clock) as _,
+            random,
+            Handle::current(),
+        )
+        .options(options)
+        .supplier(Platform::YouTube, Arc::new(SteppingSupplier(Arc::clone(&clock))))
+        .build();
+        let other_worker = async {
+            tokio::time::sleep(Duration::from_secs(2)).await;
+            let now = clock.now();
+            let (holder, until) = (Holder::new("another worker"), now.plus(Duration::from_secs(15)));
+            let lease = FetchLease { video: video(), selector: TrackSelector::Default, holder, now, until };
+            if is_taken {
+                assert_eq!(archive.acquire_lease(lease).await.unwrap(), LeaseOutcome::Acquired);
+            }
+        };
+        let fetch = FetchRequest { video: video(), selector: TrackSelector::Default, payer: None };
+        let (outcome, ()) = tokio::join!(transcripts.get(fetch), other_worker);
+        match outcome {
+            FetchOutcome::Fetched(_) => assert!(!is_taken, "two workers fetched the video"),
+            FetchOutcome::SupplyFailed(failure) => {
+                assert!(is_taken && *failure.reason() == SupplyReason::Cancelled, "{failure}");
+            }
+            other => panic!("{other:?}"),
+        }
+    }
 }

@@ -13,9 +13,11 @@ use std::{
     time::Duration,
 };
 
+use tokio::time::Instant;
+
 use super::{
-    EngineInner, FetchOutcome, HeldPayment, PaymentHold, QueueOwner, WorkInProgress, WorkResult, absence,
-    archived_outcome,
+    EngineInner, EngineOptions, FetchOutcome, HeldPayment, PaymentHold, QueueOwner, WorkInProgress,
+    WorkResult, absence, archived_outcome,
     language_memory::TRACKS_MAX,
     single_flight::{FetchPurpose, FlightLeader, FlightWaiter},
     supply::SupplyResult,
@@ -25,7 +27,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     failure_log::FailureLog,
     ids::{Holder, random_id},
-    retry::{retry_store, with_timeout},
+    retry::{deadline_after, retry_store, with_timeout},
     supplier::{SupplyError, SupplyReason},
     time::Timestamp,
 };
@@ -314,14 +316,16 @@ impl FlightTask<'_> {
         {
             lease_expires_at
         } else {
-            let expires_at = self.renew(self.inner.options.store_timeout, lease_expires_at).await?;
+            let renewed = self.renew(self.inner.options.store_timeout).await;
             // After a failed renewal the old end is valid, which may be too close to start anything.
+            let expires_at = renewed.unwrap_or(Some(lease_expires_at))?;
             (!self.remaining_lease(expires_at).is_zero()).then_some(expires_at)?
         };
+        let lease_deadline = deadline_after(self.remaining_lease(lease_expires_at));
         tokio::select! {
             biased;
             supply = self.inner.supply(self.leader.key(), self.leader.tracker(), owner) => Some(supply),
-            () = self.heartbeat(lease_expires_at) => {
+            () = self.heartbeat(lease_deadline) => {
                 let message = "The fetch was interrupted because the archive was unreachable. Try again.".to_owned();
                 let has_started = self.leader.tracker().has_started();
                 let failure = if has_started { SupplyError::new } else { SupplyError::before_request };
@@ -373,27 +377,29 @@ impl FlightTask<'_> {
             tokio::time::sleep(self.inner.options.lease_heartbeat).await;
             // Even if the renewal ends before the put, its effect may follow that of the put.
             self.late_renewals.fetch_add(1, Ordering::Relaxed);
-            self.renew(self.inner.options.lease_heartbeat, self.inner.clock.now()).await;
+            let _ = self.renew(self.inner.options.lease_heartbeat).await;
         }
     }
 
     /// Renews the lease while the work runs.
     ///
-    /// Returns when the lease is lost, because another worker may then be fetching the same track.
-    async fn heartbeat(&self, mut lease_expires_at: Timestamp) {
+    /// Returns when the lease is lost, because another worker may then be fetching the same track. Timers measure the
+    /// usable time: after a step of the clock, the renewal decides whether another worker has the lease.
+    async fn heartbeat(&self, mut deadline: Instant) {
+        let EngineOptions { lease, lease_heartbeat, .. } = self.inner.options;
         loop {
-            let remaining_lease = self.remaining_lease(lease_expires_at);
+            let remaining_lease = time_until(deadline);
             if remaining_lease.is_zero() {
                 return;
             }
             // More often as the end comes closer without a renewal.
-            tokio::time::sleep(
-                self.inner.options.lease_heartbeat.min(remaining_lease / 3).max(HEARTBEAT_MIN),
-            )
-            .await;
-            match self.renew(self.remaining_lease(lease_expires_at), lease_expires_at).await {
-                Some(expires_at) => lease_expires_at = expires_at,
-                None => return,
+            tokio::time::sleep(lease_heartbeat.min(remaining_lease / 3).max(HEARTBEAT_MIN)).await;
+            let renewed_deadline = deadline_after(lease.saturating_sub(lease / LEASE_RESERVE));
+            match self.renew(time_until(deadline)).await {
+                Ok(Some(_)) => deadline = renewed_deadline,
+                Ok(None) => return,
+                // It is unknown whether the renewal took effect: only the end that was granted before is certain.
+                Err(_) => {}
             }
         }
     }
@@ -404,8 +410,11 @@ impl FlightTask<'_> {
         lease_expires_at.since(self.inner.clock.now()).saturating_sub(reserve)
     }
 
-    /// Renews the lease within `limit` and the store timeout. Returns its end, or `None` if it is lost.
-    async fn renew(&self, limit: Duration, expires_at: Timestamp) -> Option<Timestamp> {
+    /// Renews the lease within `limit` and the store timeout. Returns its end, or `None` if another holder has it.
+    ///
+    /// # Errors
+    /// Those of the archive, which are logged.
+    async fn renew(&self, limit: Duration) -> Result<Option<Timestamp>> {
         let lease = self.lease();
         let until = lease.until;
         let limit = limit.min(self.inner.options.store_timeout);
@@ -415,12 +424,11 @@ impl FlightTask<'_> {
             self.late_renewals.fetch_sub(1, Ordering::Relaxed);
         }
         match renewed {
-            Ok(LeaseOutcome::Acquired) => Some(until),
-            Ok(LeaseOutcome::Busy { .. }) => None,
-            // It is unknown whether the renewal took effect: only the end that was granted before is certain.
+            Ok(LeaseOutcome::Acquired) => Ok(Some(until)),
+            Ok(LeaseOutcome::Busy { .. }) => Ok(None),
             Err(error) => {
                 tracing::warn!(video = %self.leader.key().0, %error, "lease renewal failed");
-                (self.inner.clock.now() < expires_at).then_some(expires_at)
+                Err(error)
             }
         }
     }
@@ -465,6 +473,11 @@ fn end_with(outcome: FetchOutcome) -> WaiterTurn {
 
 fn same_for_all(outcome: FetchOutcome) -> (FetchOutcome, FetchOutcome) {
     (outcome.clone(), outcome)
+}
+
+/// The time until a deadline; zero once it has passed.
+fn time_until(deadline: Instant) -> Duration {
+    deadline.saturating_duration_since(deadline_after(Duration::ZERO))
 }
 
 fn lease_lost() -> Error {

@@ -10,12 +10,14 @@ use crate::{
 
 pub(super) const COUNT: &str = "SELECT count FROM changes";
 pub(super) const INCREMENT_CHANGES: &str = "UPDATE changes SET count = count + $1 WHERE only_row = 1";
-/// Records a video whose earlier responses are outdated. Triggers of SQLite do not record that details changed.
+/// Records a video whose earlier responses are outdated. Triggers of SQLite do not record that details changed, nor
+/// that a video got another transcript.
 pub(super) const RECORD_CHANGED_VIDEO: &str = "INSERT INTO changed_videos (video, change)
     SELECT $1, count FROM changes WHERE only_row = 1
     ON CONFLICT (video) DO UPDATE SET change = excluded.change";
+/// The newest change first: a withdrawal does not wait for the purges of all earlier changes.
 pub(super) const CHANGED_VIDEOS: &str =
-    "SELECT video, change FROM changed_videos WHERE change >= 0 ORDER BY change LIMIT $1";
+    "SELECT video, change FROM changed_videos WHERE change >= 0 ORDER BY change DESC LIMIT $1";
 /// A video that changed again since it was listed stays.
 pub(super) const DELETE_CHANGED_VIDEO: &str = "DELETE FROM changed_videos WHERE video = $1 AND change = $2";
 /// Records a video that the search index must read again, with a new number.

@@ -375,9 +375,12 @@ impl WriteTx for PutTranscriptTx {
         }
         let has_another = states.iter().any(|stored| stored.transcript != transcript);
         count_changes(db, has_another.into()).await?;
-        record_video(db, RECORD_CHANGED_VIDEO, &video, has_another && replaces).await?;
-        if has_another && replaces {
-            db.execute(vectors::DELETE_UNUSED, &values![&video]).await?;
+        if has_another {
+            // Earlier responses may have the other transcript in place of this one.
+            db.execute(RECORD_CHANGED_VIDEO, &values![&video]).await?;
+            if replaces {
+                db.execute(vectors::DELETE_UNUSED, &values![&video]).await?;
+            }
         }
         self.stored_result(db, &video, details).await
     }

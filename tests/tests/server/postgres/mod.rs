@@ -2,6 +2,7 @@
 
 mod connections;
 mod outage;
+mod purges;
 mod replicas;
 mod stale;
 
