@@ -16,7 +16,9 @@ use std::{
 use async_trait::async_trait;
 
 use super::{
-    AccountCredits, Delivery, Memo, V1Endpoint, prepaid::PrepaidDelivery, transcript::LanguagePreference,
+    AccountCredits, Delivery, Memo, V1Endpoint,
+    prepaid::{PrepaidDelivery, PrepaidRecord},
+    transcript::LanguagePreference,
 };
 use crate::{
     archive::TrackSelector,
@@ -108,7 +110,7 @@ pub(super) struct FetchPayment {
     delivery: PrepaidDelivery,
     state: Mutex<FetchState>,
     /// The prepaid delivery, recorded before the hold is left to the flight.
-    prepaid: Mutex<Option<HoldId>>,
+    prepaid: Mutex<Option<PrepaidRecord>>,
     /// Whether the account has a paid plan or purchased credits.
     pays: AtomicBool,
 }
@@ -151,15 +153,23 @@ impl FetchPayment {
     /// Charges the delivered transcript, unless the delivery was prepaid.
     pub(super) async fn deliver(&self, hold: HoldGuard) {
         let state = std::mem::replace(&mut *self.lock(), FetchState::Ended);
-        let prepaid = lock(&self.prepaid).take();
-        if let Some(id) = prepaid {
-            self.delivery.remove(&id).await;
-        }
         let is_transcript = self.key.route == V1Endpoint::Transcript;
+        let prepaid = lock(&self.prepaid).take();
+        if let Some(record) = prepaid {
+            let memo = is_transcript.then(|| Memo::Transcript(self.key.video.clone()).to_string());
+            if self.delivery.remove(record, memo.clone()).await
+                && let Some(memo) = memo
+            {
+                // The hold pays for the request that used it while this one fetched.
+                hold.settle_in_full().await;
+                return self.delivery.charge_again(&memo).await;
+            }
+        }
         // Another server may have fetched for an earlier request of the account, and charged it, also if both fetched
         // because the database lost the lease.
         if is_transcript && (matches!(state, FetchState::Idle) || self.delivery.may_exist()) {
-            self.delivery.charge_unless_prepaid(hold).await;
+            let spent = hold.amounts().to_vec();
+            self.delivery.charge_unless_prepaid(hold, spent).await;
         } else {
             hold.settle_in_full().await;
         }
@@ -230,9 +240,9 @@ impl FetchPayment {
     async fn end_undelivered(&self, hold: HoldGuard) -> bool {
         let prepaid = lock(&self.prepaid).take();
         match prepaid {
-            Some(id) => {
+            Some(record) => {
                 let spent = self.price(&hold);
-                self.delivery.end_payment(id, hold, spent).await
+                self.delivery.end_payment(record, hold, spent).await
             }
             None => {
                 hold.release().await;
@@ -265,16 +275,14 @@ impl FetchPayment {
         if !is_paid || lock(&self.prepaid).is_some() {
             return true;
         }
-        match self.delivery.record_certainly().await {
-            Ok(id) => {
-                *lock(&self.prepaid) = Some(id);
-                true
-            }
-            Err(error) => {
-                tracing::warn!(%error, "prepaid delivery not recorded");
-                false
-            }
+        let mut tried = None;
+        let recorded = self.delivery.record(&mut tried).await;
+        // Also after an error: the hold ends once it is known whether the delivery was used.
+        *lock(&self.prepaid) = tried;
+        if let Err(error) = &recorded {
+            tracing::warn!(%error, "prepaid delivery not recorded");
         }
+        recorded.is_ok()
     }
 
     fn take_back(&self) -> Option<HoldGuard> {

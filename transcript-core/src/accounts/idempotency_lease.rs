@@ -48,13 +48,17 @@ impl KeyedAttempt {
         self.replies.begin(attempt).await
     }
 
-    /// Renews the lease in a loop. A failed renewal is retried by the next heartbeat.
+    /// Renews the lease in a loop.
     async fn renew(self: Arc<Self>) {
         let options = self.context.transcripts.options();
+        let mut pause = options.hold_heartbeat;
         loop {
-            tokio::time::sleep(options.hold_heartbeat).await;
+            tokio::time::sleep(pause).await;
+            pause = options.hold_heartbeat;
             if let Err(error) = with_timeout(options.store_timeout, self.begin()).await {
                 tracing::warn!(%error, "idempotency lease renewal failed");
+                // As for a hold: only two more heartbeats fit into the lease.
+                pause = options.hold_heartbeat / 10;
             }
         }
     }
@@ -97,8 +101,7 @@ impl IdempotencyLease {
     /// Releases the key, so that the request may be repeated at once. If that fails, the lease expires.
     pub(super) async fn release(self) {
         let KeyedAttempt { context, replies, key, holder, .. } = &*self.attempt;
-        let timeout = context.transcripts.options().store_timeout;
-        if let Err(error) = with_timeout(timeout, replies.release(key, holder)).await {
+        if let Err(error) = context.retry_store(|| replies.release(key, holder)).await {
             tracing::warn!(%error, "idempotency key release failed");
         }
     }

@@ -1,7 +1,8 @@
 //! Prepaid deliveries: a transcript that an account has paid for and not received.
 //!
-//! A prepaid delivery is an open hold of no credits. To settle it is to use it, which succeeds once, on whichever
-//! server. `Account::prepaid_until` limits the search for one to few accounts.
+//! A prepaid delivery is an open hold of no credits. It ends with a second such hold, the mark, whose expiry names the
+//! call that ended it: so each repeat of a call learns whose the end is, on whichever server.
+//! `Account::prepaid_until` limits the search for one to few accounts.
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,8 +13,8 @@ use crate::{
     engine::EngineOptions,
     error::{Error, ErrorKind, Result},
     ids::HoldId,
-    ledger::{HoldGuard, HoldOutcome, HoldRequest, HoldState, Leg, SettleOutcome, SettleRequest},
-    retry::{StorePolicy, retry_store_persistently, retry_uncertain, with_timeout},
+    ledger::{HoldGuard, HoldOutcome, HoldRequest, HoldResult, HoldState, Leg, SettleRequest},
+    retry::{StorePolicy, retry_store_persistently, with_timeout},
     time::Timestamp,
     video::VideoId,
 };
@@ -22,6 +23,8 @@ use crate::{
 const LIFETIME: Duration = Duration::from_secs(24 * 3600);
 /// The largest number of prepaid deliveries of one transcript to one account in a day.
 const PER_DAY_MAX: u32 = 8;
+/// The number of names of ends: milliseconds of a day.
+const MARKS: u64 = 24 * 3600 * 1000;
 
 /// Outcome of using a prepaid delivery.
 #[derive(Debug)]
@@ -32,23 +35,23 @@ pub(super) enum Consumption {
     Missing,
     /// The ledger did not respond, and nothing is used.
     Unread(Error),
-    /// The ledger did not respond; this prepaid delivery may be used.
-    Unknown(HoldId),
+    /// The ledger did not respond, and this end of a prepaid delivery may be stored.
+    Unknown(Box<PrepaidEnd>, Error),
 }
 
-/// How a prepaid delivery ended, as far as one call knows.
+/// A recorded prepaid delivery.
 #[derive(Debug)]
-enum PrepaidEnd {
-    /// This call ended it.
-    Now,
-    /// It had ended before, in this state.
-    Before(HoldState),
-    /// There is none with this id.
-    Missing,
-    /// The ledger did not respond, and this call changed nothing.
-    Unread(Error),
-    /// The ledger did not respond; this call may have ended it.
-    Unknown(Error),
+pub(super) struct PrepaidRecord {
+    id: HoldId,
+    /// Distinguishes it from an earlier one with this id, which was not stored.
+    expires_at: Timestamp,
+}
+
+/// The end of a prepaid delivery by one call, which may repeat it.
+#[derive(Debug)]
+pub(super) struct PrepaidEnd {
+    record: PrepaidRecord,
+    mark: HoldRequest,
 }
 
 /// The next delivery of one transcript to one account, which may be prepaid.
@@ -71,57 +74,66 @@ impl PrepaidDelivery {
         Self { credits: Arc::clone(credits), account: account.clone(), name }
     }
 
-    /// Records that the delivery is paid.
+    /// Records that the delivery is paid. Sets `tried` to what may be recorded, also after an error.
     ///
     /// # Errors
-    /// The stores'. It is not recorded, and must not be charged.
-    pub(super) async fn record(&self) -> Result<HoldId> {
-        self.try_record(&mut None).await
+    /// The stores'.
+    pub(super) async fn record(&self, tried: &mut Option<PrepaidRecord>) -> Result<()> {
+        let now = self.credits.context.now();
+        self.record_at(now, self.options().request_policy(), tried).await
     }
 
-    /// As [`Self::record`]. After an error, what may have been recorded is removed.
-    ///
-    /// # Errors
-    /// As [`Self::record`].
-    pub(super) async fn record_certainly(&self) -> Result<HoldId> {
-        let mut tried = None;
-        let recorded = self.try_record(&mut tried).await;
-        if let (Err(_), Some(id)) = (&recorded, tried) {
-            self.credits.context.transcripts.background().detach(self.clone().void_later(id));
-        }
-        recorded
-    }
-
-    /// Sets `tried` to the delivery that may have been recorded.
-    async fn try_record(&self, tried: &mut Option<HoldId>) -> Result<HoldId> {
-        let context = &self.credits.context;
-        let now = context.now();
-        let terms = context.effective_plan(&self.account, now).terms();
+    async fn record_at(
+        &self,
+        now: Timestamp,
+        policy: StorePolicy,
+        tried: &mut Option<PrepaidRecord>,
+    ) -> Result<()> {
         for number in 0..PER_DAY_MAX {
-            let request = HoldRequest {
-                id: self.id(now, number),
-                legs: vec![Leg { wallet: self.account.wallet.clone(), terms: terms.clone(), amount: 0 }],
-                now,
-                expires_at: now.plus(LIFETIME),
-                memo: "prepaid transcript".to_owned(),
-            };
-            let recorded = match context.retry_store(|| self.credits.ledger.hold(request.clone())).await {
-                // Used, or of another fetch. With the same end, an earlier try of this call took effect.
-                Ok(HoldOutcome::Exists { state, .. })
-                    if state != (HoldState::Open { expires_at: request.expires_at }) =>
-                {
-                    continue;
+            let request = self.zero_hold(self.id(now, number), now, now.plus(LIFETIME));
+            let (id, expires_at) = (request.id.clone(), request.expires_at);
+            let hold = || self.credits.ledger.hold(request.clone());
+            let outcome = retry_store_persistently(policy, hold).await;
+            // Used, or of another fetch. With the same end, an earlier try of this call took effect.
+            if let Ok(HoldOutcome::Exists { state, .. }) = &outcome
+                && *state != (HoldState::Open { expires_at })
+            {
+                continue;
+            }
+            *tried = Some(PrepaidRecord { id, expires_at });
+            return match outcome? {
+                HoldOutcome::Held { .. } | HoldOutcome::Exists { .. } => {
+                    self.announce(expires_at, policy).await
                 }
-                Ok(HoldOutcome::Held { .. } | HoldOutcome::Exists { .. }) => {
-                    self.announce(request.expires_at).await
-                }
-                Ok(outcome) => return Err(Error::unexpected(format!("no prepaid delivery: {outcome:?}"))),
-                Err(error) => Err(error),
+                outcome => Err(Error::unexpected(format!("no prepaid delivery: {outcome:?}"))),
             };
-            *tried = Some(request.id.clone());
-            return recorded.map(|()| request.id);
         }
         Err(Error::unexpected("too many prepaid deliveries of one transcript"))
+    }
+
+    /// Records the delivery again whose use gave the account nothing. After a failure a task goes on.
+    pub(super) async fn give_back(&self) {
+        let mut tried = None;
+        if self.record(&mut tried).await.is_ok() {
+            return;
+        }
+        let delivery = self.clone();
+        self.detach(async move {
+            if let Err(error) = delivery.give_back_later(tried).await {
+                tracing::error!(%error, "prepaid delivery not returned");
+            }
+        });
+    }
+
+    /// Records the delivery, unless what an earlier try may have recorded was used.
+    async fn give_back_later(&self, tried: Option<PrepaidRecord>) -> Result<()> {
+        let policy = self.options().hold_policy();
+        if let Some(record) = tried
+            && !self.end(policy, &self.end_of(record)).await?
+        {
+            return Ok(());
+        }
+        self.record_at(self.credits.context.now(), policy, &mut None).await
     }
 
     /// Uses a prepaid delivery, if there is one.
@@ -134,90 +146,146 @@ impl PrepaidDelivery {
         for day in [now, now.minus(LIFETIME)] {
             for number in 0..PER_DAY_MAX {
                 let id = self.id(day, number);
-                match self.end(policy, &id).await {
-                    PrepaidEnd::Now => return Consumption::Used,
-                    PrepaidEnd::Before(_) => {}
-                    PrepaidEnd::Missing => break,
-                    PrepaidEnd::Unread(error) => return Consumption::Unread(error),
-                    PrepaidEnd::Unknown(error) => {
-                        tracing::error!(%error, "prepaid delivery outcome unknown");
-                        return Consumption::Unknown(id);
-                    }
+                // Never shortens a hold, so it only reads.
+                let read = || self.credits.ledger.extend(&id, Timestamp::from_millis(0));
+                let expires_at = match retry_store_persistently(policy, read).await {
+                    Ok(HoldState::Open { expires_at }) => expires_at,
+                    Ok(_) => continue,
+                    Err(error) if error.kind() == ErrorKind::NotFound => break,
+                    Err(error) => return Consumption::Unread(error),
+                };
+                let end = self.end_of(PrepaidRecord { id, expires_at });
+                match self.end(policy, &end).await {
+                    Ok(true) => return Consumption::Used,
+                    Ok(false) => {}
+                    Err(error) => return Consumption::Unknown(Box::new(end), error),
                 }
             }
         }
         Consumption::Missing
     }
 
-    /// Charges a delivery with its open hold, unless it is prepaid.
+    /// As [`Self::consume`], for a response that is not sent unless the outcome is known.
     ///
-    /// If that is unknown, the hold stays open until the ledger responds again.
-    pub(super) async fn charge_unless_prepaid(&self, hold: HoldGuard) {
+    /// # Errors
+    /// The ledger's: what may be used is given back.
+    pub(super) async fn consume_certainly(&self) -> Result<bool> {
         match self.consume().await {
-            Consumption::Used => hold.release().await,
-            Consumption::Missing => hold.settle_in_full().await,
-            unknown @ (Consumption::Unread(_) | Consumption::Unknown(_)) => {
-                let later = self.clone().charge_later(hold, unknown);
-                self.credits.context.transcripts.background().detach(later);
+            Consumption::Used => Ok(true),
+            Consumption::Missing => Ok(false),
+            Consumption::Unread(error) => Err(error),
+            Consumption::Unknown(end, error) => {
+                let delivery = self.clone();
+                self.detach(async move {
+                    match delivery.end(delivery.options().hold_policy(), &end).await {
+                        Ok(true) => delivery.give_back().await,
+                        Ok(false) => {}
+                        Err(error) => tracing::error!(%error, "prepaid delivery outcome unknown"),
+                    }
+                });
+                Err(error)
             }
         }
     }
 
-    /// Ends the hold of a delivery that may have used a prepaid delivery.
-    async fn charge_later(self, hold: HoldGuard, mut consumption: Consumption) {
-        if matches!(consumption, Consumption::Unread(_)) {
-            consumption = self.consume_within(self.options().hold_policy()).await;
+    /// Charges `spent` of the hold of a delivery, unless the delivery is prepaid; returns whether it is charged.
+    ///
+    /// If that is unknown, it returns `false`, and the hold stays open until the ledger responds again.
+    pub(super) async fn charge_unless_prepaid(&self, hold: HoldGuard, spent: Vec<u64>) -> bool {
+        match self.consume().await {
+            Consumption::Used => hold.release().await,
+            Consumption::Missing => {
+                hold.settle(spent).await;
+                return true;
+            }
+            unknown => self.detach(self.clone().charge_later(hold, spent, unknown)),
         }
-        let failed = match consumption {
-            Consumption::Used => return hold.release().await,
-            Consumption::Missing => return hold.settle_in_full().await,
-            Consumption::Unread(error) => error,
-            Consumption::Unknown(id) => match self.settle_later(&id).await {
-                Ok(SettleOutcome::HoldNotFound) => return hold.settle_in_full().await,
-                // It was used, or has expired: this delivery took its place.
-                Ok(_) => return hold.release().await,
-                Err(error) => error,
-            },
-        };
-        tracing::warn!(hold = %hold.id(), error = %failed, "delivery not charged");
-        hold.release().await;
+        false
     }
 
-    /// Ends the hold that pays for the prepaid delivery `id` and for nothing else; returns whether that is charged.
+    async fn charge_later(self, hold: HoldGuard, spent: Vec<u64>, unknown: Consumption) {
+        let policy = self.options().hold_policy();
+        let used = match unknown {
+            Consumption::Unknown(end, _) => self.end(policy, &end).await,
+            _ => Ok(false),
+        };
+        let consumption = match used {
+            Ok(true) => Consumption::Used,
+            // Another delivery used that one.
+            Ok(false) => self.consume_within(policy).await,
+            Err(error) => Consumption::Unread(error),
+        };
+        match consumption {
+            Consumption::Used => hold.release().await,
+            Consumption::Missing => hold.settle(spent).await,
+            Consumption::Unread(error) | Consumption::Unknown(_, error) => {
+                tracing::warn!(hold = %hold.id(), %error, "delivery not charged");
+                hold.release().await;
+            }
+        }
+    }
+
+    /// Ends the hold that pays for a prepaid delivery and for nothing else; returns whether that is charged.
     ///
     /// If the delivery was used, and no other one is left in its place, `spent` is charged. Otherwise the hold is
-    /// released. It stays open while the ledger does not respond; then the result is `false`, whatever follows.
-    pub(super) async fn end_payment(&self, id: HoldId, hold: HoldGuard, spent: Vec<u64>) -> bool {
-        let policy = self.options().request_policy();
-        let end = self.end(policy, &id).await;
-        if !matches!(end, PrepaidEnd::Unread(_) | PrepaidEnd::Unknown(_)) {
-            return self.end_hold(policy, hold, end, spent).await;
+    /// released, and the delivery cannot be used any more. If that is unknown, it returns `false`, and the hold stays
+    /// open until the ledger responds again.
+    pub(super) async fn end_payment(&self, record: PrepaidRecord, hold: HoldGuard, spent: Vec<u64>) -> bool {
+        let end = self.end_of(record);
+        if let Ok(is_unused) = self.end(self.options().request_policy(), &end).await {
+            return self.end_hold(hold, is_unused, spent).await;
         }
         let delivery = self.clone();
-        self.credits.context.transcripts.background().detach(async move {
-            let policy = delivery.options().hold_policy();
-            let end = match end {
-                PrepaidEnd::Unread(_) => delivery.end(policy, &id).await,
-                end => {
-                    delivery.clone().void_later(id).await;
-                    end
-                }
-            };
-            delivery.end_hold(policy, hold, end, spent).await;
+        self.detach(async move {
+            let ended = delivery.end(delivery.options().hold_policy(), &end).await;
+            if let Err(error) = &ended {
+                tracing::warn!(%error, "prepaid delivery not removed");
+            }
+            delivery.end_hold(hold, ended.unwrap_or(true), spent).await;
         });
         false
     }
 
-    /// As [`Self::end_payment`], with the end of its delivery.
-    async fn end_hold(&self, policy: StorePolicy, hold: HoldGuard, end: PrepaidEnd, spent: Vec<u64>) -> bool {
-        let was_used = matches!(end, PrepaidEnd::Before(HoldState::Settled { .. }));
-        let is_charged = was_used
-            && matches!(self.consume_within(policy).await, Consumption::Missing | Consumption::Unread(_));
-        match is_charged {
-            true => hold.settle(spent).await,
-            false => hold.release().await,
+    async fn end_hold(&self, hold: HoldGuard, is_unused: bool, spent: Vec<u64>) -> bool {
+        if is_unused {
+            hold.release().await;
+            return false;
         }
-        is_charged
+        self.charge_unless_prepaid(hold, spent).await
+    }
+
+    /// Removes the prepaid delivery of a request that delivers; returns whether another request used it before.
+    ///
+    /// After a failure it returns `false`, and a task goes on. That charges the request again if it was used and the
+    /// request has the memo of a transcript.
+    pub(super) async fn remove(&self, record: PrepaidRecord, memo: Option<String>) -> bool {
+        let end = self.end_of(record);
+        if let Ok(is_unused) = self.end(self.options().request_policy(), &end).await {
+            return !is_unused;
+        }
+        let delivery = self.clone();
+        self.detach(async move {
+            match (delivery.end(delivery.options().hold_policy(), &end).await, memo) {
+                (Ok(false), Some(memo)) => delivery.charge_again(&memo).await,
+                (Ok(_), _) => {}
+                (Err(error), _) => tracing::warn!(%error, "prepaid delivery not removed"),
+            }
+        });
+        false
+    }
+
+    /// Charges a delivery whose hold paid for another one, which had used its prepaid delivery.
+    pub(super) async fn charge_again(&self, memo: &str) {
+        let AccountCredits { context, .. } = &*self.credits;
+        let (name, cost) = (context.random_id("delivery"), context.options.credits_per_transcript);
+        let request = self.credits.hold_request(&self.account, &name, cost, memo);
+        match self.credits.holds.hold(request).await {
+            Ok(HoldResult::Held(hold)) => {
+                let spent = hold.amounts().to_vec();
+                self.charge_unless_prepaid(*hold, spent).await;
+            }
+            outcome => tracing::warn!(?outcome, "delivery not charged"),
+        }
     }
 
     /// Whether the account may have prepaid deliveries.
@@ -225,57 +293,57 @@ impl PrepaidDelivery {
         has_prepaid(&self.account, self.credits.context.now())
     }
 
-    /// Removes a prepaid delivery that the account need not have. If that fails, one delivery is free.
-    pub(super) async fn remove(&self, id: &HoldId) {
-        if let PrepaidEnd::Unread(error) | PrepaidEnd::Unknown(error) =
-            self.end(self.options().request_policy(), id).await
-        {
-            tracing::warn!(hold = %id, %error, "prepaid delivery not removed");
-        }
+    /// The end of a prepaid delivery by this call.
+    fn end_of(&self, record: PrepaidRecord) -> PrepaidEnd {
+        let context = &self.credits.context;
+        let (now, PrepaidRecord { id, expires_at }) = (context.now(), &record);
+        let name = context.random.bytes(4).iter().fold(0, |name, byte| (name << 8) | u64::from(*byte));
+        // After the end of every prepaid delivery.
+        let expiry = now.plus(3 * LIFETIME + Duration::from_millis(name % MARKS));
+        let mark = HoldId::new(format!("{id}-{}-end", expires_at.as_millis()));
+        PrepaidEnd { record, mark: self.zero_hold(mark, now, expiry) }
     }
 
-    /// Removes a prepaid delivery that may have been recorded, once the ledger responds again.
-    async fn void_later(self, id: HoldId) {
-        if let Err(error) = self.settle_later(&id).await {
-            tracing::warn!(hold = %id, %error, "prepaid delivery not removed");
-        }
-    }
-
-    /// Settles a prepaid delivery, and repeats that for as long as a lease lasts.
-    async fn settle_later(&self, id: &HoldId) -> Result<SettleOutcome> {
-        let request = self.settle_request(id);
-        retry_store_persistently(self.options().hold_policy(), || self.credits.ledger.settle(request.clone()))
-            .await
-    }
-
-    fn settle_request(&self, id: &HoldId) -> SettleRequest {
-        SettleRequest { id: id.clone(), spent: vec![0], now: self.credits.context.now() }
-    }
-
-    /// Settles a prepaid delivery.
+    /// Ends a prepaid delivery, also one that is stored later; returns whether nothing had ended it before.
     ///
-    /// Its state is read first: after a failed try, an earlier use would look like this one. A use by another caller
-    /// between the two calls still does.
-    async fn end(&self, policy: StorePolicy, id: &HoldId) -> PrepaidEnd {
+    /// # Errors
+    /// The ledger's: it may have ended. A repeat with the same end is exact.
+    async fn end(&self, policy: StorePolicy, end: &PrepaidEnd) -> Result<bool> {
+        let PrepaidEnd { record, mark } = end;
         let ledger = &self.credits.ledger;
-        // Never shortens a hold, so it only reads.
-        let read = || ledger.extend(id, Timestamp::from_millis(0));
-        match retry_store_persistently(policy, read).await {
-            Ok(HoldState::Open { .. }) => {}
-            Ok(state) => return PrepaidEnd::Before(state),
-            Err(error) if error.kind() == ErrorKind::NotFound => return PrepaidEnd::Missing,
-            Err(error) => return PrepaidEnd::Unread(error),
+        let is_first = match retry_store_persistently(policy, || ledger.hold(mark.clone())).await? {
+            HoldOutcome::Held { .. } => true,
+            HoldOutcome::Exists { state, .. } => state == (HoldState::Open { expires_at: mark.expires_at }),
+            outcome => return Err(Error::unexpected(format!("no end of a prepaid delivery: {outcome:?}"))),
+        };
+        if let Err(error) = with_timeout(policy.attempt, self.close(record)).await {
+            tracing::debug!(hold = %record.id, %error, "ended prepaid delivery is still open");
         }
-        let request = self.settle_request(id);
-        let settle = || ledger.settle(request.clone());
-        let first_try = with_timeout(policy.attempt, settle());
-        match retry_uncertain(first_try, || retry_store_persistently(policy, settle)).await {
-            Ok((Ok(SettleOutcome::Settled { .. }), _))
-            | Ok((Ok(SettleOutcome::Exists { state: HoldState::Settled { .. } }), false)) => PrepaidEnd::Now,
-            Ok((Ok(SettleOutcome::Exists { state }), _)) => PrepaidEnd::Before(state),
-            Ok((Ok(SettleOutcome::HoldNotFound), _)) => PrepaidEnd::Missing,
-            Ok((Err(error), _)) | Err(error) => PrepaidEnd::Unknown(error),
+        Ok(is_first)
+    }
+
+    /// Closes the hold of a prepaid delivery that has ended: searches find fewer open ones then, and a server of an
+    /// earlier version does not know the mark.
+    async fn close(&self, record: &PrepaidRecord) -> Result<()> {
+        let ledger = &self.credits.ledger;
+        // The id may be that of a later delivery, if this one was never stored. A time in the past only reads.
+        let state = ledger.extend(&record.id, Timestamp::from_millis(0)).await?;
+        if state == (HoldState::Open { expires_at: record.expires_at }) {
+            let now = self.credits.context.now();
+            let _ = ledger.settle(SettleRequest { id: record.id.clone(), spent: vec![0], now }).await?;
         }
+        Ok(())
+    }
+
+    /// A request for a hold of no credits.
+    fn zero_hold(&self, id: HoldId, now: Timestamp, expires_at: Timestamp) -> HoldRequest {
+        let terms = self.credits.context.effective_plan(&self.account, now).terms();
+        let legs = vec![Leg { wallet: self.account.wallet.clone(), terms, amount: 0 }];
+        HoldRequest { id, legs, now, expires_at, memo: "prepaid transcript".to_owned() }
+    }
+
+    fn detach(&self, work: impl Future<Output = ()> + Send + 'static) {
+        self.credits.context.transcripts.background().detach(work);
     }
 
     fn options(&self) -> &EngineOptions {
@@ -283,9 +351,8 @@ impl PrepaidDelivery {
     }
 
     /// Stores until when the account may have prepaid deliveries. Its new version reaches every cache.
-    async fn announce(&self, until: Timestamp) -> Result<()> {
-        let AccountCredits { context, directory, .. } = &*self.credits;
-        let policy = context.transcripts.options().request_policy();
+    async fn announce(&self, until: Timestamp, policy: StorePolicy) -> Result<()> {
+        let directory = &self.credits.directory;
         let extend = |account: &Account| Account {
             prepaid_until: account.prepaid_until.max(Some(until)),
             ..account.clone()

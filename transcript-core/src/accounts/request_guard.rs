@@ -14,7 +14,7 @@ use super::{
     charge::CreditHold,
     fetch_payment::{FetchKey, FetchPayment, RequestEnd},
     idempotency_lease::IdempotencyLease,
-    prepaid::{Consumption, PrepaidDelivery},
+    prepaid::PrepaidDelivery,
     reply_metadata::ReplyMetadata,
     transcript::LanguagePreference,
 };
@@ -65,7 +65,10 @@ impl GuardedResources {
     async fn settle(self) {
         match (self.hold, self.fetch, self.prepaid) {
             (Some(hold), Some(fetch), _) => fetch.deliver(hold).await,
-            (Some(hold), None, Some(prepaid)) => prepaid.charge_unless_prepaid(hold).await,
+            (Some(hold), None, Some(prepaid)) => {
+                let spent = hold.amounts().to_vec();
+                prepaid.charge_unless_prepaid(hold, spent).await;
+            }
             (Some(hold), None, None) => hold.settle_in_full().await,
             (None, ..) => {}
         }
@@ -89,10 +92,8 @@ impl GuardedResources {
             (Some(hold), None) => hold.release().await,
             (None, _) => {}
         }
-        if let Some(prepaid) = self.prepaid.filter(|_| self.is_consumed)
-            && let Err(error) = prepaid.record().await
-        {
-            tracing::error!(%error, "prepaid delivery not returned");
+        if let Some(prepaid) = self.prepaid.filter(|_| self.is_consumed) {
+            prepaid.give_back().await;
         }
         if let Some(lease) = self.lease {
             lease.release().await;
@@ -257,17 +258,12 @@ impl RequestGuard {
         if self.resources.lease.is_some() {
             return self.hold_or_consume(cost, memo).await.map(Some);
         }
-        let consumption = match &self.resources.prepaid {
-            Some(prepaid) => prepaid.consume().await,
-            None => Consumption::Missing,
-        };
-        match consumption {
-            Consumption::Used => Ok(self.credits_left().await.ok()),
-            Consumption::Unread(error) => Err(V1Error::from_store_error(error)),
-            // As after a spend of unknown outcome.
-            Consumption::Unknown(_) => Ok(None),
-            Consumption::Missing => self.credits.spend(&self.hold_request(cost, memo)).await,
+        if let Some(prepaid) = &self.resources.prepaid
+            && prepaid.consume_certainly().await.map_err(V1Error::from_store_error)?
+        {
+            return Ok(self.credits_left().await.ok());
         }
+        self.credits.spend(&self.hold_request(cost, memo)).await
     }
 
     /// Holds credits; without enough of them, uses a prepaid delivery. Returns the credits left.
@@ -276,14 +272,11 @@ impl RequestGuard {
         let (Err(V1Error::PaymentRequired { .. }), Some(prepaid)) = (&held, &self.resources.prepaid) else {
             return held;
         };
-        match prepaid.consume().await {
-            Consumption::Missing => held,
-            Consumption::Unread(error) => Err(V1Error::from_store_error(error)),
-            Consumption::Used | Consumption::Unknown(_) => {
-                self.resources.is_consumed = true;
-                self.credits_left().await
-            }
+        if !prepaid.consume_certainly().await.map_err(V1Error::from_store_error)? {
+            return held;
         }
+        self.resources.is_consumed = true;
+        self.credits_left().await
     }
 
     /// Does the work of the call for credits; returns its result, and the credits left if known.

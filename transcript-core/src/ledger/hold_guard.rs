@@ -175,15 +175,20 @@ impl HoldManager {
         retry_store_persistently(policy, || self.0.ledger.settle(request.clone())).await
     }
 
-    /// Extends a hold in a loop. The next heartbeat retries after a failure.
+    /// Extends a hold in a loop.
     async fn keep_extended(self, id: HoldId) {
+        let heartbeat = self.0.times.heartbeat;
+        let mut pause = heartbeat;
         loop {
-            tokio::time::sleep(self.0.times.heartbeat).await;
+            tokio::time::sleep(pause).await;
             let expires_at = self.expires_at(self.0.clock.now());
             let extended =
                 with_timeout(self.0.times.store_timeout, self.0.ledger.extend(&id, expires_at)).await;
+            pause = heartbeat;
             if let Err(error) = extended {
                 tracing::warn!(hold = %id, %error, "hold extension failed");
+                // Only two more heartbeats fit into the life of the hold.
+                pause = heartbeat / 10;
             }
         }
     }

@@ -168,6 +168,24 @@ fn used_prepaid_delivery_pays_for_no_other_one() {
     });
 }
 
+/// Another request joins the fetch of a request that took a hold back, and uses its prepaid delivery first.
+#[test]
+fn hold_that_was_taken_back_pays_for_one_delivery() {
+    run_scenario(with_credits([3, 0, 0, 0]), |life| async move {
+        let account = new_account(&life).await;
+        script_captions(&life, &[SupplierStep::give(&["en"]).after(Duration::from_secs(9))]);
+        assert_eq!(request(&life, &account, None).send(Some(Duration::from_secs(2))).await, None);
+        advance(1).await;
+        let (keyed, other) = (request(&life, &account, Some("k")), request(&life, &account, None));
+        let (keyed, other) = tokio::join!(keyed.send(None), other.send(None));
+        for answer in [keyed, other] {
+            assert!(matches!(answer, Some(AccountAnswer::New { .. })), "{answer:?}");
+        }
+        advance(10).await;
+        assert_eq!((fetch_count(&life, &video()), remaining(&life, &account).await), (1, 1));
+    });
+}
+
 #[test]
 fn prepaid_delivery_needs_no_credits() {
     for idempotency_key in [None, Some("k")] {
@@ -232,7 +250,7 @@ fn prepaid_delivery_outlasts_sweeps_of_holds() {
     });
 }
 
-/// The prepaid delivery is used after 1 s, and the hold beside it is released after 3 s.
+/// The prepaid delivery is used at once, and the hold beside it is released after 3 s.
 const SLOW_SETTLE: FaultPlan =
     FaultPlan::SlowStore { stores: "ledger.settle", delay: Duration::from_secs(1) };
 

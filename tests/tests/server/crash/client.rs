@@ -241,10 +241,12 @@ impl CrashClient {
         Ok(())
     }
 
-    /// Records the server of a fetch that outlasts the wait, once per video.
+    /// Records the server of a fetch that outlasts the wait, once per video. A fetch of a second server is charged, too.
     fn record_outlasted(&mut self, video: &str, reply: &ServerReply) {
         if reply.text().contains(IN_PROGRESS) {
             let tally = self.history.credit(video);
+            let is_second = !tally.outlasted.is_empty() && !tally.outlasted.contains_key(&self.server);
+            tally.possible += u64::from(is_second);
             tally.outlasted.entry(self.server.clone()).or_insert(tally.certain);
         }
     }
@@ -341,8 +343,14 @@ impl CrashClient {
                 }
                 return Ok(AttemptedCall::Pending);
             }
-            // Nothing was stored under the key, so the key is unused.
-            _ => self.check_rejection(&reply)?,
+            // Nothing was stored under the key, so the key is unused. A fetch that outlasted the wait may be charged all
+            // the same; the next delivery is prepaid then.
+            _ => {
+                if is_doubtful {
+                    self.history.credit(&video).possible += 1;
+                }
+                self.check_rejection(&reply)?;
+            }
         }
         self.open.remove(key);
         Ok(AttemptedCall::Finished)

@@ -138,6 +138,7 @@ fn settings(store: &CrashStore, proxy: &ReplayProxy) -> Vec<(String, String)> {
         ("LIMITS__FREE_PER_MONTH", "1000000"),
         ("LIMITS__SERVICE_PER_DAY", "1000000"),
         ("LIMITS__ATTEMPTS_PER_KEY_PER_HOUR", "100000"),
+        ("LIMITS__ATTEMPTS_PER_ACCOUNT_PER_HOUR", "100000"),
         ("PLANS__FREE__REQUESTS_PER_MINUTE", "100000"),
     ];
     settings.extend(more.map(|(name, value)| (format!("VERBATIM_{name}"), value.to_owned())));
