@@ -236,7 +236,7 @@ impl FetchPayment {
     /// Ends the hold of a fetch that gave the account nothing; returns whether it is charged.
     ///
     /// It is charged if the prepaid delivery is used: another server fetched the transcript, because the database lost
-    /// the lease of this fetch, and delivered it without a charge of its own.
+    /// the lease of this fetch, and delivered it without a second charge.
     async fn end_undelivered(&self, hold: HoldGuard) -> bool {
         let prepaid = lock(&self.prepaid).take();
         match prepaid {

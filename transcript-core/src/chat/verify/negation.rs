@@ -296,7 +296,7 @@ mod tests {
         ("en", "it is not... safe to touch", "It is not safe to touch", "It is safe to touch"),
         (
             "en",
-            "it is not, as many believe, the oldest bridge",
+            "it is not, as many say, the oldest bridge",
             "It is not the oldest bridge",
             "It is the oldest bridge",
         ),
@@ -343,7 +343,7 @@ mod tests {
             ("The pier sank", "they did not, because of ice, and the pier sank"),
             (
                 "The bridge was built in 1912",
-                "believe it or not, the old bridge, built in 1912, still stands",
+                "like it or not, the old bridge, built in 1912, still stands",
             ),
             ("In winter the boats sink", "more often than not, in winter, the boats sink"),
             ("Add water and knead the dough", "if not, add water, knead the dough, and wait"),
