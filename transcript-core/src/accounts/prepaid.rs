@@ -168,7 +168,7 @@ impl PrepaidDelivery {
     /// As [`Self::consume`], for a response that is not sent unless the outcome is known.
     ///
     /// # Errors
-    /// The ledger's: what may be used is given back.
+    /// The ledger's: what may be used is returned.
     pub(super) async fn consume_certainly(&self) -> Result<bool> {
         match self.consume().await {
             Consumption::Used => Ok(true),
