@@ -121,10 +121,10 @@ async fn openapi_promises_no_more_than_is_sent() -> Result<()> {
     assert!(paths["/api/transcript"]["head"]["responses"]["402"].is_null(), "HEAD needs no allowance");
     let refused_key = &paths["/api/keys"]["post"]["responses"]["429"];
     assert_eq!(refused_key["headers"]["Retry-After"]["required"], false, "there may be no time of a retry");
-    // Lines and files have no page.
+    // Lines and files have no page: the largest number is that of 32 bits.
     let results = paths["/api/v1/jobs/{job}/results"]["get"]["parameters"].as_array().context("results")?;
     let limit = results.iter().find(|one| one["name"] == "limit").context("limit")?;
-    assert_eq!(limit["schema"], json!({ "type": "integer", "minimum": 1 }));
+    assert_eq!(limit["schema"], json!({ "type": "integer", "minimum": 1, "maximum": u32::MAX }));
     for status in ["200", "400", "409", "429", "500"] {
         let headers = &paths["/api/v1/verify"]["get"]["responses"][status]["headers"];
         assert_eq!(headers["Vary"]["schema"]["const"], "accept, accept-language", "{status}");

@@ -259,7 +259,7 @@ fn results_limit() -> Value {
         "in": "query",
         "description": "The number of items. Of JSON it is at most 100, and 20 by default. Lines and files have no \
                         bound, and without it all items are sent.",
-        "schema": { "type": "integer", "minimum": 1 },
+        "schema": { "type": "integer", "minimum": 1, "maximum": u32::MAX },
         "examples": { "ten": { "value": 10 } }
     })
 }
