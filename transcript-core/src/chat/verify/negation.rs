@@ -341,10 +341,7 @@ mod tests {
             ("The boats, however, sailed", "she said no – the boats, however, sailed"),
             ("The pier was old", "the ice broke the bridge, didn't it, and the pier was old"),
             ("The pier sank", "they did not, because of ice, and the pier sank"),
-            (
-                "The bridge was built in 1912",
-                "like it or not, the old bridge, built in 1912, still stands",
-            ),
+            ("The bridge was built in 1912", "like it or not, the old bridge, built in 1912, still stands"),
             ("In winter the boats sink", "more often than not, in winter, the boats sink"),
             ("Add water and knead the dough", "if not, add water, knead the dough, and wait"),
             ("Add water and knead the dough", "if it's not, add water, knead the dough, and wait"),
