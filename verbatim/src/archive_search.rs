@@ -185,6 +185,18 @@ impl SearchService {
         self.check_index(inspected).await
     }
 
+    /// Merges a part of the index, if there is something to merge. Only a damaged index is an error.
+    async fn optimize(&self) -> Result<()> {
+        let optimized = self.parts().await?.index.optimize().await;
+        match self.check_index(optimized).await {
+            Err(error) if error.kind() != ErrorKind::Corrupt => {
+                tracing::warn!(%error, "search index merge failed");
+                Ok(())
+            }
+            checked => checked,
+        }
+    }
+
     /// Starts to index what changes, and to build the index where it is incomplete, in the background.
     ///
     /// Of the servers on one database, one at a time does it; the observers of all receive the state of the index twice

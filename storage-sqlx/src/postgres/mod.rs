@@ -44,6 +44,7 @@ const MAIN: SchemaPart = SchemaPart {
         9 "0009_create_job_lists",
         10 "0010_store_mail_languages",
         11 "0011_store_paid_amounts",
+        12 "0012_count_interruptions",
     ),
 };
 
@@ -211,6 +212,6 @@ pub type PostgresSearchIndex = crate::search::SqlSearchIndex<PgDatabase>;
 impl PostgresSearchIndex {
     /// The index in the database of `archive`, over the same connections. Closing the archive closes both.
     pub fn of_archive(archive: &PostgresArchive) -> Self {
-        Self { database: archive.database.other_part(ARCHIVE.name) }
+        Self::new(archive.database.other_part(ARCHIVE.name))
     }
 }

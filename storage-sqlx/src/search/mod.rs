@@ -4,7 +4,10 @@
 //! receives finished vectors.
 
 mod expression;
+mod merge;
 mod put;
+
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use async_trait::async_trait;
 use transcript_core::{
@@ -75,8 +78,15 @@ const BY_DATE: Statement = candidates!("date DESC, video");
 /// In one row, which is read without a thread switch.
 const LANGUAGES: &str = "SELECT coalesce(group_concat(language, ' '), '') FROM search_languages";
 
-const LIST: &str = "SELECT video, wish, language, date, digest FROM search_documents
-    WHERE (video, wish) > ($1, $2) ORDER BY video, wish LIMIT $3";
+const LIST: Statement = sql! {
+    // `+`: SQLite would build an index of all documents for each page.
+    sqlite: "SELECT d.video, d.wish, d.language, d.date, d.digest
+        FROM search_videos v CROSS JOIN search_documents d
+            ON d.id BETWEEN v.first_document AND v.last_document AND +d.video = v.video
+        WHERE v.video >= $1 AND (v.video, d.wish) > ($1, $2) ORDER BY v.video, d.wish LIMIT $3",
+    postgres: "SELECT video, wish, language, date, digest FROM search_documents
+        WHERE (video, wish) > ($1, $2) ORDER BY video, wish LIMIT $3",
+};
 
 /// Words with the same first letters. PostgreSQL has no list of its words, so a sample of rows is counted there.
 const NEAR_WORDS: Statement = sql! {
@@ -90,6 +100,14 @@ const NEAR_WORDS: Statement = sql! {
 #[derive(Debug)]
 pub struct SqlSearchIndex<D> {
     pub(crate) database: D,
+    /// Videos that were put since parts of a file were last merged.
+    unmerged: AtomicUsize,
+}
+
+impl<D> SqlSearchIndex<D> {
+    pub(crate) fn new(database: D) -> Self {
+        Self { database, unmerged: AtomicUsize::default() }
+    }
 }
 
 /// Without a candidate, one row has the numbers alone.
@@ -132,6 +150,7 @@ impl<D: Database> ArchiveIndex for SqlSearchIndex<D> {
         while !is_done {
             is_done = self.database.run(put::PutVideosTx::new(&[], generation, state)?).await?;
         }
+        self.unmerged.fetch_add(videos.len(), Relaxed);
         Ok(())
     }
 
@@ -143,19 +162,32 @@ impl<D: Database> ArchiveIndex for SqlSearchIndex<D> {
         Ok(self.database.find_first(STATE, &values![], decode).await?.unwrap_or_default())
     }
 
+    async fn optimize(&self) -> Result<()> {
+        if D::IS_REMOTE || self.unmerged.load(Relaxed) < merge::MERGE_VIDEOS {
+            return Ok(());
+        }
+        let merged = self.database.run(merge::MergeTx).await;
+        // After an error it is tried again when further videos were put, not with each call.
+        if !matches!(merged, Ok(false)) {
+            self.unmerged.store(0, Relaxed);
+        }
+        merged?;
+        Ok(())
+    }
+
+    async fn languages(&self) -> Result<Option<Vec<String>>> {
+        if D::IS_REMOTE {
+            return Ok(None);
+        }
+        // Each form of a word is looked up in every part of the index.
+        let languages = self.database.find_first(LANGUAGES, &values![], |row| row.take::<String>(0)).await?;
+        Ok(languages.map(|all| all.split(' ').map(str::to_owned).collect()))
+    }
+
     async fn candidates(&self, request: &CandidateRequest) -> Result<CandidatePage> {
         let query = request.query.clone().with_months();
         let (after, before) = (query.after, query.before);
-        let query = if D::IS_REMOTE {
-            expression::tsquery(&query)
-        } else {
-            // Each form of a word is looked up in every segment of the index.
-            let languages =
-                self.database.find_first(LANGUAGES, &values![], |row| row.take::<String>(0)).await?;
-            let languages: Vec<String> =
-                languages.iter().flat_map(|all| all.split(' ')).map(str::to_owned).collect();
-            expression::fts5(&query.in_languages(&languages))
-        };
+        let query = if D::IS_REMOTE { expression::tsquery(&query) } else { expression::fts5(&query) };
         let parameters = values![
             query,
             after.map_or(i64::MIN, Timestamp::as_millis),

@@ -26,9 +26,20 @@ const PUT_STATE: &str = "INSERT INTO search_state (only_row, generation, state) 
 const PUT_VIDEO: &str = "INSERT INTO search_videos (video, change, generation) VALUES ($1, $2, $3)
     ON CONFLICT (video) DO UPDATE SET change = excluded.change, generation = excluded.generation
     WHERE search_videos.generation <> excluded.generation OR search_videos.change <= excluded.change";
-const DOCUMENTS: &str = "SELECT id, term_rows FROM search_documents WHERE video = $1";
+/// The documents of a video in a file. The ids in a damaged file may be those of another video.
+const DOCUMENTS: &str = "SELECT d.id, d.term_rows FROM search_videos v CROSS JOIN search_documents d
+        ON d.id BETWEEN v.first_document AND v.last_document
+    WHERE v.video = $1 AND d.video = $1";
 const DELETE_TERMS: &str = "DELETE FROM terms WHERE rowid = $1";
-const DELETE_DOCUMENTS: &str = "DELETE FROM search_documents WHERE video = $1";
+const DELETE_DOCUMENTS: Statement = sql! {
+    sqlite: "DELETE FROM search_documents WHERE video = $1
+        AND id BETWEEN (SELECT first_document FROM search_videos WHERE video = $1)
+            AND (SELECT last_document FROM search_videos WHERE video = $1)",
+    postgres: "DELETE FROM search_documents WHERE video = $1",
+};
+/// Stores which documents of a file a video has: their ids follow each other.
+const SET_DOCUMENTS: &str =
+    "UPDATE search_videos SET first_document = $2, last_document = $3 WHERE video = $1";
 const PUT_DOCUMENT: Statement = sql! {
     sqlite: "INSERT INTO search_documents (id, video, wish, language, date, digest, term_rows)
         VALUES (coalesce(
@@ -81,40 +92,32 @@ impl PutVideosTx {
         Ok(Self { videos, generation: codec::column(generation)?, state: state.transpose()? })
     }
 
-    async fn put_video<S: Session>(
-        &self,
-        db: &mut S,
-        video: &str,
-        change: i64,
-        documents: &[SearchDocument],
-    ) -> DbResult<()> {
-        if db.execute(PUT_VIDEO, &values![video, change, self.generation]).await? == 0 {
-            return Ok(());
+    /// Puts all videos but those of which the index has a higher change.
+    async fn put_videos<S: Session>(&self, db: &mut S) -> DbResult<()> {
+        let mut accepted = Vec::new();
+        for (video, change, documents) in &self.videos {
+            if db.execute(PUT_VIDEO, &values![video, *change, self.generation]).await? > 0 {
+                accepted.push((video.as_str(), documents));
+            }
         }
-        delete_documents(db, video).await?;
-        for document in documents {
-            let selector = document.selector.as_str();
-            let row = values![
-                video,
-                selector,
-                document.language.as_str(),
-                document.date.as_millis(),
-                &document.digest,
-                codec::column(document.rows.len() as u64)?.min(ROWS_MAX),
-            ];
-            let id: i64 = db.only_row(PUT_DOCUMENT, &row).await?.take(0)?;
+        let videos: Vec<&str> = accepted.iter().map(|(video, _)| *video).collect();
+        delete_documents(db, &videos).await?;
+        // The terms last: FTS5 writes a part of the index before a statement that SQLite may have to undo alone.
+        let mut put = Vec::new();
+        for (video, documents) in accepted {
+            let mut ids = Vec::new();
+            for document in documents {
+                let id = put_document(db, video, document).await?;
+                ids.push(id);
+                put.push((video, id, document));
+            }
             if !S::IS_REMOTE {
-                db.execute(PUT_LANGUAGE, &values![document.language.primary()]).await?;
+                let ids = values![video, ids.first().copied(), ids.last().copied()];
+                db.execute(SET_DOCUMENTS, &ids).await?;
             }
-            for (number, row) in (0..ROWS_MAX).zip(&document.rows) {
-                if S::IS_REMOTE {
-                    db.execute(PUT_TERMS, &values![video, selector, number, tsvector(row)]).await?;
-                } else {
-                    let TermRow { title, channel, words, extras, others, facets } = row;
-                    let (rowid, words) = (id.saturating_add(number), format!("{words} {extras}"));
-                    db.execute(PUT_TERMS, &values![rowid, words, title, channel, others, facets]).await?;
-                }
-            }
+        }
+        for (video, id, document) in put {
+            put_terms(db, video, id, document).await?;
         }
         Ok(())
     }
@@ -123,16 +126,13 @@ impl PutVideosTx {
     async fn delete_stale<S: Session>(&self, db: &mut S) -> DbResult<bool> {
         let mut stale = db.rows(STALE_VIDEOS, &values![self.generation, STALE_MAX]).await?;
         let is_all = (stale.len() as u64) < STALE_MAX.unsigned_abs();
-        let mut last = None;
-        for row in &mut stale {
-            let video: String = row.take(0)?;
-            if !S::IS_REMOTE {
-                delete_documents(db, &video).await?;
-            }
-            last = Some(video);
+        let videos = stale.iter_mut().map(|row| row.take(0)).collect::<DbResult<Vec<String>>>()?;
+        let Some(last) = videos.last() else { return Ok(is_all) };
+        if !S::IS_REMOTE {
+            let videos: Vec<&str> = videos.iter().map(String::as_str).collect();
+            delete_documents(db, &videos).await?;
         }
-        let Some(last) = last else { return Ok(is_all) };
-        let stale = values![self.generation, &last];
+        let stale = values![self.generation, last];
         if S::IS_REMOTE {
             db.execute(DELETE_STALE_DOCUMENTS, &stale).await?;
         }
@@ -141,16 +141,58 @@ impl PutVideosTx {
     }
 }
 
-async fn delete_documents<S: Session>(db: &mut S, video: &str) -> DbResult<()> {
+/// Puts a document without its terms; returns its id in a file.
+async fn put_document<S: Session>(db: &mut S, video: &str, document: &SearchDocument) -> DbResult<i64> {
+    let row = values![
+        video,
+        document.selector.as_str(),
+        document.language.as_str(),
+        document.date.as_millis(),
+        &document.digest,
+        codec::column(document.rows.len() as u64)?.min(ROWS_MAX),
+    ];
+    let id: i64 = db.only_row(PUT_DOCUMENT, &row).await?.take(0)?;
     if !S::IS_REMOTE {
-        for mut row in db.rows(DOCUMENTS, &values![video]).await? {
-            let (id, rows): (i64, i64) = (row.take(0)?, row.take(1)?);
-            for rowid in id..id.saturating_add(rows.min(ROWS_MAX)) {
-                db.execute(DELETE_TERMS, &values![rowid]).await?;
-            }
+        db.execute(PUT_LANGUAGE, &values![document.language.primary()]).await?;
+    }
+    Ok(id)
+}
+
+/// Puts the terms of a document.
+async fn put_terms<S: Session>(db: &mut S, video: &str, id: i64, document: &SearchDocument) -> DbResult<()> {
+    for (number, row) in (0..ROWS_MAX).zip(&document.rows) {
+        if S::IS_REMOTE {
+            let selector = document.selector.as_str();
+            db.execute(PUT_TERMS, &values![video, selector, number, tsvector(row)]).await?;
+        } else {
+            let TermRow { title, channel, words, extras, others, facets } = row;
+            // The stems first: each has one position, of which the first 126 take one byte instead of two.
+            let (rowid, words) = (id.saturating_add(number), format!("{extras} {words}"));
+            db.execute(PUT_TERMS, &values![rowid, words, title, channel, others, facets]).await?;
         }
     }
-    db.execute(DELETE_DOCUMENTS, &values![video]).await?;
+    Ok(())
+}
+
+/// Deletes the documents of videos.
+///
+/// The rows of a file are deleted in order, and before any is put: FTS5 writes a part of the index before each change
+/// of a lower row than the last one.
+async fn delete_documents<S: Session>(db: &mut S, videos: &[&str]) -> DbResult<()> {
+    let mut ids: Vec<i64> = Vec::new();
+    for video in videos {
+        if !S::IS_REMOTE {
+            for mut row in db.rows(DOCUMENTS, &values![*video]).await? {
+                let (id, rows): (i64, i64) = (row.take(0)?, row.take(1)?);
+                ids.extend(id..id.saturating_add(rows.min(ROWS_MAX)));
+            }
+        }
+        db.execute(DELETE_DOCUMENTS, &values![*video]).await?;
+    }
+    ids.sort_unstable();
+    for id in ids {
+        db.execute(DELETE_TERMS, &values![id]).await?;
+    }
     Ok(())
 }
 
@@ -168,9 +210,7 @@ impl WriteTx for PutVideosTx {
         }
         let was_complete = generation == self.generation
             && serde_json::from_str::<RebuildState>(&known_state).is_ok_and(|known| known.is_complete);
-        for (video, change, documents) in &self.videos {
-            self.put_video(db, video, *change, documents).await?;
-        }
+        self.put_videos(db).await?;
         if let Some((state, is_complete)) = &self.state {
             // Only the end of a build has something to delete.
             if *is_complete && !was_complete && !self.delete_stale(db).await? {

@@ -65,6 +65,7 @@ const MAIN: FileKind = FileKind {
         17 "0017_create_job_lists",
         18 "0018_store_mail_languages",
         19 "0019_store_paid_amounts",
+        20 "0020_count_interruptions",
     ),
 };
 
@@ -102,6 +103,7 @@ pub(crate) const SEARCH: FileKind = FileKind {
     migrations: migrations!("search":
         1 "0001_create_index",
         2 "0002_shrink_index",
+        3 "0003_shrink_tables",
     ),
 };
 
@@ -209,7 +211,7 @@ impl SqliteSearchIndex {
     /// # Errors
     /// As [`SqliteStore::open`].
     pub async fn open(options: SqliteOptions) -> Result<Self> {
-        Ok(Self { database: SqliteDatabase::open(&SEARCH, options).await? })
+        Ok(Self::new(SqliteDatabase::open(&SEARCH, options).await?))
     }
 
     /// Completes running calls and closes the file. Later calls fail.

@@ -118,3 +118,54 @@ async fn undecodable_track_is_indexed_for_search() {
     })
     .await;
 }
+
+#[cfg(feature = "search")]
+#[tokio::test]
+async fn search_index_parts_are_merged_after_many_videos() {
+    use transcript_core::{
+        search::{
+            ArchiveIndex as _, CandidateRequest, IndexQuery, IndexedVideo, SearchDocument, SearchSort,
+            TermCondition, TermRow,
+        },
+        transcript::LanguageTag,
+    };
+
+    let (index, folder) = crate::search_index().await;
+    let file = folder.path().join("search/index.db");
+    let parts = || count(&file, "SELECT count(DISTINCT segid) FROM terms_idx");
+    let found = async || {
+        let query = IndexQuery::new(vec![TermCondition::Term("kettle".to_owned())], Vec::new());
+        let request = CandidateRequest { query, sort: SearchSort::Relevance, offset: 0, limit: 1 };
+        index.candidates(&request).await.unwrap().total
+    };
+    let document = SearchDocument {
+        selector: TrackSelector::Default,
+        language: LanguageTag::english(),
+        date: Timestamp::from_millis(0),
+        digest: String::new(),
+        rows: vec![TermRow { words: "a kettle".to_owned(), ..TermRow::default() }],
+    };
+    let indexed = |number: u32, change: u64| IndexedVideo {
+        video: video(number),
+        change,
+        documents: vec![document.clone()],
+    };
+    // Their rows are not in the order of the videos.
+    for first in [60, 40, 20, 0] {
+        let before = parts();
+        let videos: Vec<IndexedVideo> = (first..first + 20).map(|number| indexed(number, 1)).collect();
+        index.put(&videos, 0, None).await.unwrap();
+        assert_eq!(parts(), before + 1, "each transaction adds a part");
+        index.optimize().await.unwrap();
+    }
+    assert_eq!((parts(), found().await), (1, 80));
+    assert_eq!(index.languages().await.unwrap(), Some(vec!["en".to_owned()]));
+
+    let again: Vec<IndexedVideo> = (0..70).map(|number| indexed(number, 2)).collect();
+    index.put(&again, 0, None).await.unwrap();
+    assert!(parts() <= 3, "{} parts: one for each video", parts());
+    let deleted = IndexedVideo { video: video(5), change: 3, documents: Vec::new() };
+    index.put(&[deleted], 0, None).await.unwrap();
+    index.optimize().await.unwrap();
+    assert_eq!(found().await, 79);
+}

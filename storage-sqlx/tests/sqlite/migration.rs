@@ -138,3 +138,54 @@ async fn migration_previous_search_index_is_empty_and_built_again() {
     assert!(index.list(PageRequest::first()).await.unwrap().items.is_empty());
     assert!(index.near_words("cats").await.unwrap().is_empty());
 }
+
+#[cfg(feature = "search")]
+#[tokio::test]
+async fn migration_search_index_keeps_documents_of_each_video() {
+    use transcript_core::{
+        search::{ArchiveIndex as _, IndexedVideo, RebuildState},
+        video::{Platform, VideoId},
+    };
+
+    const FILL: &str = "INSERT INTO schema_version VALUES (1, 'before', 0), (2, 'before', 0);
+        INSERT INTO search_state VALUES (1, 4, '{\"generation\":4,\"format\":6,\"cursor\":null,\"tracks\":1,\"is_complete\":true}');
+        INSERT INTO search_videos VALUES ('video_site/aaaaaaaaaaa', 1, 4), ('video_site/bbbbbbbbbbb', 1, 4);
+        INSERT INTO search_documents VALUES (1, 'video_site/bbbbbbbbbbb', 'de', 'de', 0, 'third', 1),
+            (2, 'video_site/aaaaaaaaaaa', 'default', 'en', 0, 'first', 1),
+            (3, 'video_site/aaaaaaaaaaa', 'en', 'en', 0, 'second', 2);
+        INSERT INTO terms (rowid, words, title, channel, others, facets)
+            VALUES (1, 'katze', '', '', '', ''), (2, 'cats', '', '', '', ''), (3, 'cats', '', '', '', ''),
+                (4, 'more', '', '', '', '')";
+    /// What a step of the older program that began before the migration stores: nothing in an earlier generation.
+    const OLDER_STEP: &str = "INSERT INTO search_videos (video, change, generation)
+            SELECT 'video_site/ccccccccccc', 2, 4 FROM search_state WHERE generation <= 4;
+        INSERT INTO search_documents SELECT 5, 'video_site/ccccccccccc', 'en', 'en', 0, 'fourth', 1
+            FROM search_state WHERE generation <= 4;
+        INSERT INTO search_state VALUES (1, 4, '{\"generation\":4,\"format\":6,\"cursor\":null,\"tracks\":2,\"is_complete\":true}')
+            ON CONFLICT (only_row) DO UPDATE SET generation = excluded.generation, state = excluded.state
+            WHERE search_state.generation <= excluded.generation";
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("index.db");
+    let older = foreign_connection(&file);
+    older.execute_batch("PRAGMA journal_mode = WAL").unwrap();
+    older.execute_batch(include_str!("../../migrations/search/0001_create_index.sql")).unwrap();
+    older.execute_batch(include_str!("../../migrations/search/0002_shrink_index.sql")).unwrap();
+    older.execute_batch(FILL).unwrap();
+    let index = storage_sqlx::SqliteSearchIndex::open(storage_sqlx::SqliteOptions::new(&file)).await.unwrap();
+    let digests = async || {
+        let listed = index.list(PageRequest::first()).await.unwrap();
+        listed.items.into_iter().map(|track| track.digest).collect::<Vec<_>>()
+    };
+    older.execute_batch(OLDER_STEP).unwrap();
+    assert_eq!(digests().await, ["first", "second", "third"]);
+    assert_eq!(value::<i64>(&older, "SELECT count(*) FROM search_documents"), 3);
+    assert_eq!(value::<i64>(&older, "SELECT count(*) FROM search_videos"), 2);
+    // Its further steps find an index of a later format.
+    let state = RebuildState { generation: 5, format: 7, ..RebuildState::default() };
+    assert_eq!(index.rebuild_state().await.unwrap(), state);
+    let video = VideoId::new(Platform::YouTube, "aaaaaaaaaaa").unwrap();
+    let deleted = IndexedVideo { video, change: 2, documents: Vec::new() };
+    index.put(&[deleted], 5, None).await.unwrap();
+    assert_eq!(digests().await, ["third"]);
+    assert_eq!(value::<i64>(&older, "SELECT count(*) FROM terms_docsize"), 1, "its rows are deleted too");
+}

@@ -5,6 +5,7 @@ use sha2::{Digest, Sha256};
 
 use super::{
     months::month_term,
+    query::PHRASE_WORDS_MAX,
     tokens::{IndexTokenizer, IndexTokenizers, TokenKind, any_term, language_script_term, platform_term},
 };
 use crate::{
@@ -16,9 +17,11 @@ use crate::{
 };
 
 /// Version of the terms. A change makes every index build itself again.
-pub const INDEX_FORMAT: u32 = 6;
+pub const INDEX_FORMAT: u32 = 7;
 /// Bytes of text after which a row ends.
 const ROW_BYTES: usize = 64 * 1024;
+/// Ordered terms of a row that begin the next one, too: every phrase of a query is in one row.
+const SHARED_TERMS: usize = PHRASE_WORDS_MAX - 1;
 /// Most rows of a transcript: text beyond them is found by its words, but not by its phrases.
 pub const ROWS_MAX: usize = 64;
 /// Most terms of the other rows that each row repeats, so that words in different rows are found together; and their
@@ -92,6 +95,12 @@ fn push(text: &mut String, term: &str) {
     text.push_str(term);
 }
 
+/// The last terms of a row, with which the next one begins.
+fn shared_words(words: &str) -> &str {
+    let start = words.rmatch_indices(' ').nth(SHARED_TERMS - 1).map_or(0, |(space, _)| space + 1);
+    words.get(start..).unwrap_or_default()
+}
+
 /// Digest of what the terms of a transcript are made from.
 pub(super) fn document_digest(stored: &StoredTranscript) -> String {
     let transcript = &stored.transcript;
@@ -120,7 +129,7 @@ pub(super) fn facets(stored: &StoredTranscript) -> [String; 3] {
 }
 
 impl SearchDocument {
-    /// The terms of a transcript, in rows of at most `row_terms` ordered terms.
+    /// The terms of a transcript, in rows of at most `row_terms` ordered terms and some that rows share.
     pub fn new(selector: TrackSelector, stored: &StoredTranscript, row_terms: usize) -> Self {
         Self::with_tokenizers(selector, stored, row_terms, &IndexTokenizers::default())
     }
@@ -203,6 +212,7 @@ impl RowBuilder {
                 let terms = row.words.split(' ').chain(row.extras.split(' '));
                 terms.filter(|term| !term.is_empty()).for_each(|term| self.add_to_all(term));
             }
+            self.words = shared_words(&row.words).to_owned();
             self.rows.push(row);
         }
     }

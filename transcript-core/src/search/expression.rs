@@ -3,11 +3,8 @@
 use super::{
     SearchQuery,
     months::month_prefixes,
-    query::QueryTerm,
-    tokens::{
-        any_term, is_single_ideograph, language_script_term, marked_stem, platform_term, stem_language,
-        stems_of,
-    },
+    query::{PHRASE_WORDS_MAX, QueryTerm},
+    tokens::{any_term, is_single_ideograph, language_script_term, marked_stem, platform_term, stems_of},
 };
 use crate::{
     chat::tokenizer::{Term, terms_with_ranges},
@@ -33,25 +30,6 @@ pub enum TermCondition {
 }
 
 impl TermCondition {
-    /// The condition without the stems of other languages. The forms of a word keep the word itself.
-    fn in_languages(&self, languages: &[String]) -> Self {
-        let is_kept = |condition: &&Self| match condition {
-            Self::Term(term) => {
-                stem_language(term).is_none_or(|language| languages.iter().any(|known| known == language))
-            }
-            _ => true,
-        };
-        match self {
-            Self::Any(any) => Self::Any(
-                any.iter().filter(is_kept).map(|condition| condition.in_languages(languages)).collect(),
-            ),
-            Self::All(all) => {
-                Self::All(all.iter().map(|condition| condition.in_languages(languages)).collect())
-            }
-            other => other.clone(),
-        }
-    }
-
     /// What an index can check of the condition.
     ///
     /// A single Chinese character has no place in the order of its terms.
@@ -122,23 +100,6 @@ impl IndexQuery {
         query.none.retain(|condition| condition.without_characters() == *condition);
         query
     }
-
-    /// The query without the stems of other languages than these, which an index with these alone does not have.
-    ///
-    /// The languages are primary subtags, such as `en`.
-    #[must_use]
-    pub fn in_languages(&self, languages: &[String]) -> Self {
-        let pruned = |conditions: &[TermCondition]| {
-            conditions.iter().map(|condition| condition.in_languages(languages)).collect()
-        };
-        Self {
-            all: pruned(&self.all),
-            none: pruned(&self.none),
-            before: self.before,
-            after: self.after,
-            word_groups: self.word_groups,
-        }
-    }
 }
 
 /// How strictly a run of an unspaced script is searched.
@@ -207,7 +168,7 @@ impl SearchQuery {
 
     /// A word or, in each language with a stemmer, a word of the same stem.
     fn word_condition(&self, folded: &str, lower: &str) -> TermCondition {
-        let stems = stems_of(folded, lower, &self.filters.languages);
+        let stems = stems_of(folded, lower, &self.filters.languages, self.indexed_languages.as_deref());
         let stems =
             stems.into_iter().map(|(stem, language)| TermCondition::Term(marked_stem(&stem, language)));
         let mut forms = vec![TermCondition::Term(folded.to_owned())];
@@ -223,7 +184,9 @@ fn any(mut conditions: Vec<TermCondition>) -> Option<TermCondition> {
     }
 }
 
+/// Words in order, or the first of them: an index has longer phrases only within its rows.
 fn phrase(mut words: Vec<String>) -> TermCondition {
+    words.truncate(PHRASE_WORDS_MAX);
     match words.len() {
         1 => TermCondition::Term(words.pop().unwrap_or_default()),
         _ => TermCondition::Phrase(words),
@@ -355,11 +318,14 @@ mod tests {
 
     #[test]
     fn expression_has_stems_of_the_languages_of_an_index() {
-        let query = SearchQuery::parse("cats OR \"the cats\"").compile(RunMode::Strict).unwrap();
-        let shown =
-            |languages: &[String]| show(query.in_languages(languages).all.first().expect("it has a group"));
-        assert_eq!(shown(&["en".to_owned(), "vi".to_owned()]), "((cats | ·encat) | 'the cats')");
-        assert_eq!(shown(&[]), "((cats) | 'the cats')");
+        let shown = |languages: &[&str]| {
+            let mut query = SearchQuery::parse("cats OR \"the cats\"");
+            query.indexed_languages = Some(languages.iter().map(|language| (*language).to_owned()).collect());
+            let query = query.compile(RunMode::Strict).unwrap();
+            show(query.all.first().expect("it has a group"))
+        };
+        assert_eq!(shown(&["en", "vi"]), "((cats | ·encat) | 'the cats')");
+        assert_eq!(shown(&[]), "(cats | 'the cats')");
     }
 
     #[test]

@@ -167,6 +167,21 @@ pub trait ArchiveIndex: fmt::Debug + Send + Sync + 'static {
     /// Returns the state of the build; the default of an empty index.
     async fn rebuild_state(&self) -> Result<RebuildState>;
 
+    /// Makes queries faster, and the index smaller, if much was put since the last time.
+    ///
+    /// A background job calls it while there is nothing to index. A call does a small part of the work, since other
+    /// writes wait for it, and returns at once if there is none. Nothing depends on it: an error is logged.
+    async fn optimize(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Returns the primary languages of the documents, such as `en`; `None` if the index does not know them.
+    ///
+    /// A query looks up the stems of these languages. There may be some of which no document is left.
+    async fn languages(&self) -> Result<Option<Vec<String>>> {
+        Ok(None)
+    }
+
     /// Finds candidates.
     ///
     /// **Behaviour**

@@ -22,7 +22,7 @@ pub const QUERY_CHARS_MAX: usize = 1_000;
 /// Most terms of a query: words, phrases and alternatives. Further ones are ignored.
 pub const QUERY_TERMS_MAX: usize = 32;
 /// Most words of a phrase. Further ones are ignored.
-const PHRASE_WORDS_MAX: usize = 64;
+pub(super) const PHRASE_WORDS_MAX: usize = 64;
 /// Fewest letters before the asterisk of a prefix.
 const PREFIX_LETTERS_MIN: usize = 2;
 /// Most filters of each kind. Further ones are ignored.
@@ -37,6 +37,8 @@ pub struct SearchQuery {
     pub(super) excluded: Vec<QueryTerm>,
     /// What the transcript and its video must be.
     pub filters: SearchFilters,
+    /// Languages of which words have stems; see [`super::ArchiveIndex::languages`].
+    pub(super) indexed_languages: Option<Vec<String>>,
 }
 
 /// Filters of a query. Alternatives of one kind are joined with "or", the kinds with "and".

@@ -131,12 +131,13 @@ impl ArchiveSearch {
     /// [`crate::ErrorKind::Invalid`] if the cursor is none of this search; otherwise errors of the archive and of the
     /// index.
     pub async fn search(&self, params: &SearchParams) -> Result<SearchPage> {
-        let Some(query) = parse(&params.query, params) else {
+        let Some(mut query) = parse(&params.query, params) else {
             return Ok(SearchPage {
                 total: SearchTotal { value: 0, is_exact: true },
                 ..SearchPage::default()
             });
         };
+        query.indexed_languages = self.index.languages().await?;
         if let Some(cursor) = &params.cursor {
             return self.page(&query, params, decode_cursor(cursor, params)?).await;
         }
@@ -163,7 +164,8 @@ impl ArchiveSearch {
     /// The query with its typing errors corrected, if that finds a video.
     async fn suggestion(&self, query: &SearchQuery, params: &SearchParams) -> Result<Option<String>> {
         let Some(text) = suggest(self.index.as_ref(), &params.query, query).await? else { return Ok(None) };
-        let Some(corrected) = parse(&text, params) else { return Ok(None) };
+        let Some(mut corrected) = parse(&text, params) else { return Ok(None) };
+        corrected.indexed_languages.clone_from(&query.indexed_languages);
         let page = self.first_page(&corrected, &SearchParams { limit: 1, ..params.clone() }).await?;
         Ok((!page.hits.is_empty()).then_some(text))
     }

@@ -60,6 +60,18 @@ fn document_rows_repeat_terms_of_others() {
     assert_eq!(rows(&["one walrus"], 4_000).rows.len(), 1);
 }
 
+#[test]
+fn document_phrases_are_in_one_row() {
+    let words: Vec<String> = (100..400).map(|n| format!("w{n}")).collect();
+    let document = rows(&[&words.join(" ")], 100);
+    let lengths: Vec<usize> = document.rows.iter().map(|row| row.words.split(' ').count()).collect();
+    assert_eq!(lengths, [100, 163, 163]);
+    for phrase in words.windows(64) {
+        let phrase = phrase.join(" ");
+        assert!(document.rows.iter().any(|row| row.words.contains(&phrase)), "{phrase}");
+    }
+}
+
 /// FTS5 ends a term at every ASCII character that is neither a letter nor a digit.
 #[test]
 fn document_terms_have_no_separator() {

@@ -28,15 +28,13 @@ use crate::{
 const MARK: char = '\u{b7}';
 /// What a term for filters begins with.
 pub(super) const FACET_MARKS: &str = "\u{b7}\u{b7}";
-/// Letters of a stem's language, between its mark and the stem: a transcript has many stems.
-const LANGUAGE_LETTERS: usize = 2;
 /// Longest term, in bytes. The rest of a longer word is not searched.
 const TERM_BYTES_MAX: usize = 128;
 
 /// Most words of a language whose stems are remembered.
 const STEMS_MAX: usize = 8_000;
 /// Most languages whose stems are remembered between transcripts.
-const LANGUAGES_MAX: usize = 4;
+const LANGUAGES_MAX: usize = 8;
 
 /// Shortest word with a stem, in letters.
 const STEM_LETTERS_MIN: usize = 3;
@@ -188,13 +186,16 @@ pub(super) fn marked_stem(stem: &str, language: &str) -> String {
     format!("{MARK}{language}{stem}")
 }
 
-/// The language of a term if it is a stem.
-pub(super) fn stem_language(term: &str) -> Option<&str> {
-    term.strip_prefix(MARK).filter(|rest| !rest.starts_with(MARK))?.get(..LANGUAGE_LETTERS)
-}
-
 /// The stems of a word of unknown language, each with its language.
-pub(super) fn stems_of(folded: &str, lower: &str, languages: &[LanguageTag]) -> Vec<(String, &'static str)> {
+///
+/// If there are `languages`, it is one of them; if an index knows the primary languages of its documents, one of
+/// `indexed`.
+pub(super) fn stems_of(
+    folded: &str,
+    lower: &str,
+    languages: &[LanguageTag],
+    indexed: Option<&[String]>,
+) -> Vec<(String, &'static str)> {
     let Some(first) = lower.chars().next().filter(|_| folded.chars().nth(STEM_LETTERS_MIN - 1).is_some())
     else {
         return Vec::new();
@@ -214,9 +215,10 @@ pub(super) fn stems_of(folded: &str, lower: &str, languages: &[LanguageTag]) -> 
         languages.is_empty()
             || languages.iter().flat_map(LanguageTag::primaries).any(|wanted| wanted == language)
     };
+    let is_indexed = |language: &str| indexed.is_none_or(|all| all.iter().any(|known| known == language));
     candidates
         .iter()
-        .filter(|language| is_wanted(language))
+        .filter(|language| is_wanted(language) && is_indexed(language))
         .flat_map(|language| {
             let stems = folded_stems(&WordStemmer::new(language), language, folded, lower);
             stems.into_iter().flatten().map(move |stem| (cut(&stem).to_owned(), *language))
@@ -276,14 +278,6 @@ mod tests {
     }
 
     #[test]
-    fn tokens_stem_has_language() {
-        assert_eq!(stem_language(&marked_stem("cat", "en")), Some("en"));
-        for term in [any_term(), language_script_term(&LanguageTag::english(), "en"), "cat".to_owned()] {
-            assert_eq!(stem_language(&term), None, "{term}");
-        }
-    }
-
-    #[test]
     fn tokens_of_platforms_have_no_separator() {
         for platform in crate::video::Platform::ALL {
             let term = platform_term(platform);
@@ -307,7 +301,8 @@ mod tests {
         };
         assert_eq!([known("en"), known("en-GB"), known("de")], [0, 3, 0]);
         assert_eq!(known("vi"), 0, "a language without stems takes no place");
-        assert_eq!([known("fr"), known("es"), known("en"), known("it"), known("de")], [0, 0, 3, 0, 0]);
+        assert_eq!(["fr", "es", "en", "it", "nl", "pt", "sv"].map(known), [0, 0, 3, 0, 0, 0, 0]);
+        assert_eq!(["fi", "de", "en"].map(known), [0, 0, 3], "the one of the earliest use is forgotten");
         let inner = tokenizers.with(&LanguageTag::english(), |_| known("en"));
         assert_eq!((inner, known("en")), (0, 3), "work at the same time has a tokenizer each");
     }
@@ -320,14 +315,14 @@ mod tests {
 
     #[test]
     fn tokens_stems_of_query_follow_its_script() {
-        let stems = stems_of("поездом", "поездом", &[]);
+        let stems = stems_of("поездом", "поездом", &[], None);
         assert!(stems.contains(&("поезд".to_owned(), "ru")), "{stems:?}");
         assert!(stems.iter().all(|(_, language)| CYRILLIC.contains(language)));
-        assert!(stems_of("火山", "火山", &[]).is_empty());
-        assert_eq!(stems_of("cats", "cats", &[LanguageTag::english()]), [("cat".to_owned(), "en")]);
+        assert!(stems_of("火山", "火山", &[], None).is_empty());
+        assert_eq!(stems_of("cats", "cats", &[LanguageTag::english()], None), [("cat".to_owned(), "en")]);
         let french = LanguageTag::parse("fr").unwrap();
         assert_eq!(
-            stems_of("maree", "marée", &[french]),
+            stems_of("maree", "marée", &[french], None),
             [("mar".to_owned(), "fr"), ("mare".to_owned(), "fr")]
         );
     }

@@ -94,13 +94,17 @@ impl IndexerJob {
         self.service.servers.release_lead(LEADER_NAME, self.service.state.clock.as_ref()).await;
     }
 
-    /// The outcome of one step and `true`; the state of the index and `false` if there is nothing to do, or another
-    /// server does it.
+    /// The outcome of one step and `true`; the state of the index and `false` if there is nothing to do but to merge a
+    /// part of the index, or another server does it.
     async fn step_as_leader(&self) -> Result<(IndexProgress, bool)> {
         let (state, has_work) = self.service.inspect().await?;
-        let clock = self.service.state.clock.as_ref();
-        if has_work && self.service.servers.try_lead(LEADER_NAME, clock, LEAD_TIMEOUT).await {
-            return Ok((self.service.step().await?, true));
+        if has_work {
+            let clock = self.service.state.clock.as_ref();
+            if self.service.servers.try_lead(LEADER_NAME, clock, LEAD_TIMEOUT).await {
+                return Ok((self.service.step().await?, true));
+            }
+        } else {
+            self.service.optimize().await?;
         }
         Ok((IndexProgress { state, ..IndexProgress::default() }, false))
     }

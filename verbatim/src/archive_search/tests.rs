@@ -3,13 +3,17 @@
 use tokio::sync::mpsc;
 
 use super::*;
-use crate::{ImportRequest, Options, SupplierOptions};
+use crate::{ImportRequest, Options, StorageOptions, SupplierOptions};
 
 /// More transcripts than one step of a build reads.
 const VIDEOS: u64 = 120;
 
 async fn open_with_videos() -> Verbatim {
-    let options = Options { suppliers: SupplierOptions::none(), ..Options::default() };
+    open_with_videos_in(StorageOptions::default()).await
+}
+
+async fn open_with_videos_in(storage: StorageOptions) -> Verbatim {
+    let options = Options { storage, suppliers: SupplierOptions::none(), ..Options::default() };
     let verbatim = Verbatim::open(options).await.unwrap();
     for number in 0..VIDEOS {
         let import = ImportRequest {
@@ -54,6 +58,32 @@ async fn indexer_without_work_reports_state() {
     assert_eq!((report.changed, report.built), (0, 0));
     assert_eq!((report.state.tracks, report.state.is_complete), (VIDEOS, true));
     job.stop().await;
+}
+
+/// A step, for which a search may wait, merges nothing.
+#[cfg(feature = "sqlite")]
+#[tokio::test]
+async fn indexer_without_work_merges_index_in_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let storage = StorageOptions::ArchiveFile(folder.path().join("archive.db"));
+    let verbatim = open_with_videos_in(storage).await;
+    index_all(&verbatim).await;
+    let index = verbatim.search().parts().await.unwrap().index;
+    let is_merged = || format!("{index:?}").contains("unmerged: 0");
+    assert!(!is_merged(), "{index:?}");
+    let (sender, mut reports) = mpsc::unbounded_channel();
+    let observer = move |_: &IndexProgress| {
+        let _ = sender.send(());
+    };
+    let job = verbatim.search().start(Arc::new(observer));
+    for _ in 0..20 {
+        reports.recv().await.unwrap();
+        if is_merged() {
+            break;
+        }
+    }
+    job.stop().await;
+    assert!(is_merged(), "{index:?}");
 }
 
 /// A server of a later version builds the index: another process must not wait for it without a pause.

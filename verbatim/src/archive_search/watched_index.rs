@@ -66,6 +66,14 @@ impl ArchiveIndex for WatchedIndex {
         Ok(state)
     }
 
+    async fn optimize(&self) -> Result<()> {
+        self.watch(self.inner.optimize().await)
+    }
+
+    async fn languages(&self) -> Result<Option<Vec<String>>> {
+        self.watch(self.inner.languages().await)
+    }
+
     async fn candidates(&self, request: &CandidateRequest) -> Result<CandidatePage> {
         self.watch(self.inner.candidates(request).await)
     }

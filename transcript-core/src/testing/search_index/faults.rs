@@ -62,6 +62,10 @@ impl ArchiveIndex for FaultyIndex {
         Ok(state)
     }
 
+    async fn languages(&self) -> Result<Option<Vec<String>>> {
+        self.inner.languages().await
+    }
+
     async fn candidates(&self, request: &CandidateRequest) -> Result<CandidatePage> {
         self.inner.candidates(request).await
     }

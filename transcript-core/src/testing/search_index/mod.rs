@@ -4,6 +4,7 @@
 
 mod faults;
 mod order;
+mod rows;
 mod scripts;
 mod upkeep;
 
@@ -13,6 +14,7 @@ use tokio::runtime::Handle;
 
 pub use faults::*;
 pub use order::*;
+pub use rows::*;
 pub use scripts::*;
 pub use upkeep::*;
 
@@ -59,6 +61,8 @@ macro_rules! search_index_conformance_cases {
             search_page_without_hits_reads_on
             search_changed_transcript_replaces_earlier_terms
             search_long_transcript_is_found_by_distant_words
+            search_phrase_between_rows_is_found
+            search_long_run_between_rows_is_found
             search_moments_mark_matches
             search_hostile_queries_are_bounded
             search_suggestion_corrects_typing_error
