@@ -1,4 +1,8 @@
-//! Cuts of texts.
+//! Cuts of texts, and the repair of texts in JSON.
+
+use std::borrow::Cow;
+
+use memchr::{memchr, memmem};
 
 /// The beginning of a text: at most `bytes_max` bytes, cut at a character boundary.
 pub fn head(text: &str, bytes_max: usize) -> &str {
@@ -9,9 +13,90 @@ pub fn head(text: &str, bytes_max: usize) -> &str {
     text.get(..end).unwrap_or(text)
 }
 
+/// Length of an escape in JSON such as `\ud83d`, in bytes.
+const ESCAPE_LENGTH: usize = 6;
+
+/// A JSON text in which each escaped surrogate without its other half is U+FFFD.
+///
+/// Programs that cut a text between two UTF-16 units write half an emoji as `\ud83d`. A parser of JSON would reject the
+/// whole text for it. All else stays unchanged, whether it is JSON or not.
+///
+/// ```
+/// use transcript_core::text::replace_lone_surrogates;
+///
+/// assert_eq!(replace_lone_surrogates(r#""a\ud83d""#), r#""a\ufffd""#);
+/// assert_eq!(replace_lone_surrogates(r#""\ud83d\ude00""#), r#""\ud83d\ude00""#);
+/// ```
+#[must_use]
+pub fn replace_lone_surrogates(json: &str) -> Cow<'_, str> {
+    let bytes = json.as_bytes();
+    if memmem::find(bytes, b"\\ud").is_none() && memmem::find(bytes, b"\\uD").is_none() {
+        return Cow::Borrowed(json);
+    }
+    let mut replaced = String::new();
+    let (mut copied, mut from) = (0, 0);
+    while let Some(found) = bytes.get(from..).and_then(|rest| memchr(b'\\', rest)) {
+        let at = from + found;
+        let after = at + ESCAPE_LENGTH;
+        match escaped_unit(bytes, at) {
+            Some(0xD800..=0xDBFF) if matches!(escaped_unit(bytes, after), Some(0xDC00..=0xDFFF)) => {
+                from = after + ESCAPE_LENGTH;
+            }
+            Some(0xD800..=0xDFFF) => {
+                replaced.push_str(json.get(copied..at).unwrap_or(""));
+                replaced.push_str("\\ufffd");
+                (copied, from) = (after, after);
+            }
+            Some(_) => from = after,
+            // An escape of two characters: the second one may be a backslash.
+            None => from = at + 2,
+        }
+    }
+    if copied == 0 {
+        return Cow::Borrowed(json);
+    }
+    replaced.push_str(json.get(copied..).unwrap_or(""));
+    Cow::Owned(replaced)
+}
+
+/// The UTF-16 unit that an escape at this place of a JSON text names.
+fn escaped_unit(json: &[u8], at: usize) -> Option<u16> {
+    let digits = json.get(at..at + ESCAPE_LENGTH)?.strip_prefix(b"\\u")?;
+    // A sign is no digit, but `from_str_radix` accepts one.
+    let digits = std::str::from_utf8(digits).ok().filter(|_| digits.iter().all(u8::is_ascii_hexdigit))?;
+    u16::from_str_radix(digits, 16).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lone_surrogates_of_json_are_replaced() {
+        for (json, expect) in [
+            (r#""\ud83d""#, r#""\ufffd""#),
+            (r#""a\uDE00b""#, r#""a\ufffdb""#),
+            (r#""é\ud83d\ud83d\ude00é""#, r#""é\ufffd\ud83d\ude00é""#),
+            (r#""\ud83d\u0041\ude00""#, r#""\ufffd\u0041\ufffd""#),
+            (r#""\ud83d\n\uD83D""#, r#""\ufffd\n\ufffd""#),
+            // A backslash before the letters of an escape, and unfinished ones.
+            (r#""\\ud83d""#, r#""\\ud83d""#),
+            (r#""\\\ud83d""#, r#""\\\ufffd""#),
+            (r#""\ud8"#, r#""\ud8"#),
+            (r#""\ud83d\"#, r#""\ufffd\"#),
+            (r#""\ud83"#, r#""\ud83"#),
+            (r#""\ud83é""#, r#""\ud83é""#),
+            (r#""\ud7ff\ue000""#, r#""\ud7ff\ue000""#),
+            ("\\ud83d", "\\ufffd"),
+            ("", ""),
+        ] {
+            assert_eq!(replace_lone_surrogates(json), expect, "{json}");
+        }
+        assert!(matches!(replace_lone_surrogates(r#""\ud83d\ude00""#), Cow::Borrowed(_)));
+        let json = replace_lone_surrogates(r#""\ud83d\ude00 \udead""#);
+        let text: String = serde_json::from_str(&json).unwrap();
+        assert_eq!(text, "😀 \u{FFFD}");
+    }
 
     #[test]
     fn heads_end_at_character_boundaries() {

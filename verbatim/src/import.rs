@@ -23,6 +23,8 @@ pub struct ImportRequest {
     /// The captions in any format that [`ImportDraft::read`] knows; one transcript.
     pub captions: Vec<u8>,
     /// Language as a BCP 47 tag; `None`: the one that the header of the captions names.
+    ///
+    /// Of TTML in several languages, the one that matches it is read.
     pub language: Option<String>,
     /// Title of the video.
     pub title: Option<String>,
@@ -132,7 +134,7 @@ impl ArchiveTools {
     pub async fn import(&self, request: ImportRequest) -> Result<ImportOutcome> {
         let video = self.known_video(&request.link).await?;
         let language = request.language.as_deref().map(LanguageTag::parse).transpose()?;
-        let mut drafts = ImportDraft::read(&request.captions)?;
+        let mut drafts = ImportDraft::read_in(&request.captions, language.as_ref())?;
         let (Some(mut draft), None) = (drafts.pop(), drafts.pop()) else {
             return Err(Error::invalid(
                 "the captions contain several transcripts: import one per video and language",

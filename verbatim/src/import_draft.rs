@@ -76,6 +76,14 @@ impl ImportDraft {
     /// # Errors
     /// [`transcript_core::ErrorKind::Invalid`], naming what was found instead.
     pub fn read(body: &[u8]) -> Result<Vec<Self>> {
+        Self::read_in(body, None)
+    }
+
+    /// Reads like [`ImportDraft::read`]; of TTML in several languages, the one that matches `language` is read.
+    ///
+    /// # Errors
+    /// As [`ImportDraft::read`].
+    pub fn read_in(body: &[u8], language: Option<&LanguageTag>) -> Result<Vec<Self>> {
         if body.len() > DRAFT_BYTES_MAX {
             let mib = DRAFT_BYTES_MAX / (1024 * 1024);
             return Err(Error::invalid(format!("the body is larger than {mib} MiB")));
@@ -90,16 +98,17 @@ impl ImportDraft {
                 "the text looks like ASS, LRC or the console text of a recognizer: convert it to SRT or WebVTT",
             )),
             [b'[' | b'{', ..] => json::read(text),
-            _ => Ok(vec![Self::from_captions(body)?]),
+            _ => Ok(vec![Self::from_captions(body, language)?]),
         }
     }
 
-    fn from_captions(body: &[u8]) -> Result<Self> {
+    fn from_captions(body: &[u8], language: Option<&LanguageTag>) -> Result<Self> {
         #[cfg(feature = "encodings")]
         let (body, encoding) = encodings::to_utf8(body);
         #[cfg(not(feature = "encodings"))]
         let (body, encoding) = (std::borrow::Cow::Borrowed(body), None);
-        let read = captions::parse_with_report(&body).map_err(|error| Error::invalid(error.to_string()))?;
+        let read = captions::parse_with_report_in(&body, language);
+        let read = read.map_err(|error| Error::invalid(error.to_string()))?;
         let ParsedCaptions { segments, unreadable, left_out, language, kind } = read;
         if let Some(kind) = kind.filter(|kind| UNSPOKEN_KINDS.contains(&kind.as_str())) {
             return Err(Error::invalid(format!(

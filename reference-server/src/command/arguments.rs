@@ -119,6 +119,7 @@ pub(super) enum Command {
     /// Print the audit log: what operators did, newest first
     AuditLog(AuditLogArgs),
     /// Serve the archive as MCP tools on standard input and output
+    #[cfg(feature = "mcp")]
     #[command(after_help = "Example, as the configuration of an assistant:
   {\"mcpServers\": {\"verbatim\": {\"command\": \"verbatim\", \"args\": [\"mcp\"]}}}
 
@@ -239,7 +240,7 @@ pub(super) struct ImportArgs {
     /// Link to the video, with one file only
     #[arg(long, value_name = "LINK", allow_hyphen_values = true)]
     pub(super) video: Option<String>,
-    /// Language, such as en, pt-BR or zh-Hant
+    /// Language, such as en, pt-BR or zh-Hant; selects one of TTML with several
     #[arg(long, value_name = "TAG")]
     pub(super) lang: Option<String>,
     /// Title of the video, with one file only

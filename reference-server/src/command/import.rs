@@ -208,9 +208,9 @@ impl ImportWork<'_> {
     /// Imports all transcripts of a file and appends their outcomes to `done`.
     async fn import(&mut self, file: &Path, done: &mut Vec<ImportOutcome>) -> Result<(), ImportFailure> {
         let body = read(file).map_err(|error| ImportFailure::File(Error::invalid(unreadable(&error))))?;
-        let drafts = ImportDraft::read(&body)?;
-        drop(body);
         let name = CaptionFileName::read(file);
+        let drafts = ImportDraft::read_in(&body, self.language.as_ref().or(name.language.as_ref()))?;
+        drop(body);
         for mut draft in drafts {
             if let Some(video) = &self.video {
                 draft.set_video(video.clone())?;

@@ -1,5 +1,10 @@
 //! Collector for the cues of every parser: limits, order and final checks in one place.
 
+use icu_properties::{
+    CodePointMapData, CodePointSetData,
+    props::{DefaultIgnorableCodePoint, GeneralCategory},
+};
+
 use super::{
     CaptionError, CaptionErrorKind, SEGMENTS_MAX, TIME_MAX_MS,
     parsed::{Occurrences, ParsedCaptions, is_unreadable},
@@ -8,11 +13,23 @@ use super::{
 };
 use crate::transcript::{LanguageTag, Segment, WORDS_MAX, Word};
 
-/// Whether a text has only white space, byte order marks and zero-width characters.
+/// Whether a text shows nothing: it has only white space, invisible characters, and accents without a letter.
 pub(crate) fn is_blank(text: &str) -> bool {
-    text.chars().all(|c| {
-        c.is_whitespace() || c == '\0' || matches!(c, '\u{200B}'..='\u{200F}' | '\u{2060}' | '\u{FEFF}')
-    })
+    text.chars().all(is_blank_char)
+}
+
+fn is_blank_char(c: char) -> bool {
+    if c.is_ascii() {
+        return c.is_whitespace() || c == '\0';
+    }
+    // Unicode counts the blank of Braille as a symbol.
+    c.is_whitespace()
+        || c == '\u{2800}'
+        || CodePointSetData::new::<DefaultIgnorableCodePoint>().contains(c)
+        || matches!(
+            CodePointMapData::<GeneralCategory>::new().get(c),
+            GeneralCategory::NonspacingMark | GeneralCategory::EnclosingMark
+        )
 }
 
 /// Cues of a body, collected one after the other.
@@ -215,6 +232,26 @@ mod tests {
             &[("a", 10, 1), ("c", 10, 2), ("b", 20, 1)],
         );
         check(&[("x\0y", 0, 1)], &[("x\u{FFFD}y", 0, 1)]);
+    }
+
+    #[test]
+    fn text_without_visible_characters_is_blank() {
+        for text in [
+            "",
+            " \t\u{A0}\u{3000}\n\0",
+            "\u{200B}\u{200D}\u{2060}\u{FEFF}",
+            "\u{AD}\u{34F}\u{61C}\u{3164}\u{2800}",
+            "\u{202A}\u{202C}\u{2066}\u{2069}",
+            "\u{301} \u{FE0F}\u{20DD}",
+            "\u{E0061}",
+        ] {
+            assert!(is_blank(text), "{text:?}");
+        }
+        for text in
+            ["a", "♪", "[Music]", "-", "\u{FFFD}", "é", "e\u{301}", "ー", "\u{903}", "👍\u{FE0F}", "…"]
+        {
+            assert!(!is_blank(text), "{text:?}");
+        }
     }
 
     #[test]

@@ -195,6 +195,8 @@ mod tests {
             &[("<i>AT&amp;T</i>\n 中😀 ", 1, 0)],
         );
         check("{\"tStartMs\":1,\"segs\":[{\"utf8\":\"a\\u0000b\"}]}", &[("a\u{FFFD}b", 1, 0)]);
+        // Half an emoji.
+        check("{\"tStartMs\":1,\"segs\":[{\"utf8\":\"a \\ud83d\"}]}", &[("a \u{FFFD}", 1, 0)]);
     }
 
     #[test]

@@ -70,6 +70,7 @@ fn strip_with(text: &str, other_length: impl Fn(&str) -> Option<usize>) -> Strip
     let mut stripped = String::new();
     let mut marks = Vec::new();
     let mut highlights = Highlights::default();
+    let mut ruby = Ruby::default();
     let (mut copied, mut from) = (0, 0);
     while let Some(found) = text.get(from..).and_then(|rest| rest.find(['<', '{'])) {
         let start = from + found;
@@ -84,6 +85,13 @@ fn strip_with(text: &str, other_length: impl Fn(&str) -> Option<usize>) -> Strip
             Some(MarkupTagKind::Break) => stripped.push('\n'),
             Some(MarkupTagKind::Time(time_ms)) => marks.push(TimeMark { offset: stripped.len(), time_ms }),
             Some(MarkupTagKind::Highlight { is_end }) => highlights.add_tag(is_end, stripped.len()),
+            Some(MarkupTagKind::Ruby { is_end: false }) => ruby.is_open = true,
+            Some(MarkupTagKind::Ruby { is_end: true }) => {
+                ruby.end_reading(&mut stripped, &mut marks);
+                ruby.is_open = false;
+            }
+            Some(MarkupTagKind::Reading { is_end: false }) => ruby.begin_reading(&stripped, &marks),
+            Some(MarkupTagKind::Reading { is_end: true }) => ruby.end_reading(&mut stripped, &mut marks),
             Some(MarkupTagKind::Formatting) | None => {}
         }
         from = start + length;
@@ -95,6 +103,31 @@ fn strip_with(text: &str, other_length: impl Fn(&str) -> Option<usize>) -> Strip
     stripped.push_str(text.get(copied..).unwrap_or(""));
     let highlight = highlights.only(stripped.len());
     StrippedMarkup { text: Cow::Owned(stripped), marks, highlight }
+}
+
+/// Text with readings above it, which are not spoken in addition: `<ruby>漢<rt>かん</rt></ruby>`.
+#[derive(Default)]
+struct Ruby {
+    is_open: bool,
+    /// Length of the text, and number of marks, before the open reading.
+    reading: Option<(usize, usize)>,
+}
+
+impl Ruby {
+    /// Begins a reading; outside of a ruby text there is none.
+    fn begin_reading(&mut self, text: &str, marks: &[TimeMark]) {
+        if self.is_open {
+            self.reading.get_or_insert((text.len(), marks.len()));
+        }
+    }
+
+    /// Removes the reading that ends here. One without an end stays: it may be all that follows.
+    fn end_reading(&mut self, text: &mut String, marks: &mut Vec<TimeMark>) {
+        if let Some((length, count)) = self.reading.take() {
+            text.truncate(length);
+            marks.truncate(count);
+        }
+    }
 }
 
 /// Highlighted parts of a text; of nested tags the outer one counts.
@@ -143,6 +176,14 @@ enum MarkupTagKind {
     Highlight {
         is_end: bool,
     },
+    /// Beginning or end of a text with readings.
+    Ruby {
+        is_end: bool,
+    },
+    /// Beginning or end of a reading.
+    Reading {
+        is_end: bool,
+    },
     Break,
     /// The time of what follows, in milliseconds.
     Time(i64),
@@ -167,6 +208,8 @@ impl MarkupTag {
         let &(known, annotation) = TAGS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name))?;
         let kind = match known {
             "br" => MarkupTagKind::Break,
+            "ruby" => MarkupTagKind::Ruby { is_end },
+            "rt" => MarkupTagKind::Reading { is_end },
             _ if HIGHLIGHTS.contains(&known) => MarkupTagKind::Highlight { is_end },
             _ => MarkupTagKind::Formatting,
         };
@@ -252,10 +295,13 @@ mod tests {
         for (text, expect) in [
             ("<i>so</i> <B>loud</B>", "so loud"),
             ("<c.yellow.bg_x>a</c><c>b</c><c.a >c</c>", "abc"),
-            ("<i.loud far off>a</i><ruby.x y>b<rt.z z>c</rt></ruby>", "abc"),
+            ("<i.loud far off>a</i><ruby.x y>b<rt.z z>c</rt></ruby>", "ab"),
             ("<v Ann Lee>hi</v> <v.loud Bob>ho", "hi ho"),
             ("<lang en-GB>hi</lang>", "hi"),
-            ("<ruby>漢<rt>かん</rt></ruby>", "漢かん"),
+            ("<ruby>漢<rt>かん</rt></ruby>", "漢"),
+            ("<ruby>漢<rt><i>かん</i></rt>字<rt>じ</ruby>です", "漢字です"),
+            ("<ruby>漢<rt>かん", "漢かん"),
+            ("漢<rt>かん</rt><ruby>字</ruby>", "漢かん字"),
             ("<font color=\"#fff\" size='2'>x</font><font color = red>y", "xy"),
             ("<span class=\"a\">x</span>", "x"),
             ("<em>a</em><strong>b</strong><u>c</u><s>d</s>", "abcd"),
@@ -302,6 +348,7 @@ mod tests {
         assert_eq!(marks("<b>é</b><00:00:01.280> b<br><00:02,5>"), [(2, 1_280), (5, 2_500)]);
         assert_eq!(marks("<00:01.280>"), [(0, 1_280)]);
         assert_eq!(marks("<c>a</c>"), []);
+        assert_eq!(marks("<ruby>漢<rt><00:01.000>かん</rt></ruby><00:02.000>字"), [(3, 2_000)]);
     }
 
     #[test]

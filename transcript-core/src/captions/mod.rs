@@ -49,13 +49,16 @@ pub use raw_timedtext::{RawCue, parse_raw_timedtext};
 pub use sniff::sniff;
 pub use write::{TextFormat, write_srt, write_webvtt, write_webvtt_with_words};
 
-use crate::transcript::{SEGMENTS_MAX, Segment, TIME_MAX_MS};
+use crate::{
+    text::replace_lone_surrogates,
+    transcript::{LanguageTag, SEGMENTS_MAX, Segment, TIME_MAX_MS},
+};
 
 /// Version of these parsers, stored with every transcript.
 ///
 /// It rises whenever the same body would produce other segments. Stored transcripts stay as they are until they are
 /// refreshed.
-pub const PARSER_VERSION: u32 = 5;
+pub const PARSER_VERSION: u32 = 6;
 
 /// Maximum size of a body in bytes: 40 times the size of 50 minutes of word-timed captions.
 pub const BODY_BYTES_MAX: usize = 32 * 1024 * 1024;
@@ -91,7 +94,7 @@ pub enum CaptionFormat {
 /// See [`CaptionErrorKind`] for the reasons.
 pub fn parse(body: &[u8]) -> Result<Vec<Segment>, CaptionError> {
     let text = encoding::decode(body)?;
-    parse_text(detect_format(&text)?, &text).map(|captions| captions.segments)
+    parse_text(detect_format(&text)?, &text, None).map(|captions| captions.segments)
 }
 
 /// Parses like [`parse`], and also reports metadata and unreadable parts of the body.
@@ -99,9 +102,22 @@ pub fn parse(body: &[u8]) -> Result<Vec<Segment>, CaptionError> {
 /// # Errors
 /// As [`parse`].
 pub fn parse_with_report(body: &[u8]) -> Result<ParsedCaptions, CaptionError> {
+    parse_with_report_in(body, None)
+}
+
+/// Parses like [`parse_with_report`]; of a body in several languages, the one that matches `language` is read.
+///
+/// If none matches, or with `None`, it is the main language of the body.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_with_report_in(
+    body: &[u8],
+    language: Option<&LanguageTag>,
+) -> Result<ParsedCaptions, CaptionError> {
     let text = encoding::decode(body)?;
     let format = detect_format(&text)?;
-    let mut captions = parse_text(format, &text)?;
+    let mut captions = parse_text(format, &text, language)?;
     captions.unreadable = if matches!(format, CaptionFormat::WebVtt | CaptionFormat::Srt) {
         parsed::unreadable(timing::lines(&text))
     } else {
@@ -122,18 +138,22 @@ fn detect_format(text: &str) -> Result<CaptionFormat, CaptionError> {
 /// # Errors
 /// As [`parse`]; also [`CaptionErrorKind::NotCaptions`] if the body is in another format.
 pub fn parse_as(format: CaptionFormat, body: &[u8]) -> Result<Vec<Segment>, CaptionError> {
-    parse_text(format, &encoding::decode(body)?).map(|captions| captions.segments)
+    parse_text(format, &encoding::decode(body)?, None).map(|captions| captions.segments)
 }
 
-fn parse_text(format: CaptionFormat, text: &str) -> Result<ParsedCaptions, CaptionError> {
+fn parse_text(
+    format: CaptionFormat,
+    text: &str,
+    language: Option<&LanguageTag>,
+) -> Result<ParsedCaptions, CaptionError> {
     let cues = match format {
         CaptionFormat::TimedText => timedtext::parse(text),
         CaptionFormat::Srv3 => srv3::parse(text),
-        CaptionFormat::Json3 => json3::parse(text),
+        CaptionFormat::Json3 => json3::parse(&replace_lone_surrogates(text)),
         CaptionFormat::WebVtt => webvtt::parse(text),
         CaptionFormat::Srt => srt::parse(text),
-        CaptionFormat::Ttml => ttml::parse(text),
-        CaptionFormat::Utterances => utterances::parse(text),
+        CaptionFormat::Ttml => ttml::parse(text, language),
+        CaptionFormat::Utterances => utterances::parse(&replace_lone_surrogates(text)),
     }?;
     cues.into_parsed()
 }

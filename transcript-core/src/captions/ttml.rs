@@ -3,10 +3,14 @@
 //! Times of nested elements are relative to their parent's begin, unless that is impossible: see
 //! [`TtmlReader::is_absolute`]. White space is folded as TTML defines unless `xml:space="preserve"` is set; `<br/>`
 //! is a line break. A paragraph without times whose spans have times becomes one segment per span. A segment with an
-//! unreadable begin is left out and reported. Styles, regions and metadata are ignored.
+//! unreadable begin is left out and reported. Styles, regions and metadata are ignored, and so are the readings of ruby
+//! text (`tts:ruby="text"`), which are not spoken in addition.
 //!
 //! Files made from rolling captions repeat their lines; [`super::rolling`] removes the repetitions. If a file has a
-//! `div` for each of several languages, one language is read, and the translations are left out and reported.
+//! `div` for each of several languages, one language is read, and the translations are left out and reported; so are
+//! all other languages if one was selected.
+
+use std::collections::HashSet;
 
 use super::{
     CaptionError,
@@ -21,6 +25,9 @@ use crate::transcript::LanguageTag;
 
 /// Maximum number of languages of a document; of others none is known.
 const LANGUAGES_MAX: usize = 64;
+
+/// Maximum number of styles of readings.
+const READING_STYLES_MAX: usize = 64;
 
 /// Open element: its times and how its white space counts.
 #[derive(Clone, Copy)]
@@ -61,7 +68,8 @@ const OUTER: TtmlScope = TtmlScope {
     language: None,
 };
 
-pub(super) fn parse(text: &str) -> Result<CueCollector, CaptionError> {
+/// Parses a document; of several languages, the one that matches `language` is read, if there is one.
+pub(super) fn parse(text: &str, language: Option<&LanguageTag>) -> Result<CueCollector, CaptionError> {
     let mut reader = TtmlReader::default();
     reader.read(text)?;
     if reader.has_outside {
@@ -71,7 +79,7 @@ pub(super) fn parse(text: &str) -> Result<CueCollector, CaptionError> {
             reader = absolute;
         }
     }
-    reader.finish()
+    reader.finish(language)
 }
 
 /// Reader of a document, with its cues.
@@ -86,6 +94,8 @@ struct TtmlReader {
     has_outside: bool,
     languages: Vec<LanguageTag>,
     root_language: Option<usize>,
+    /// Ids of the styles that make a span a reading.
+    reading_styles: Vec<String>,
     /// The cues, each with its language.
     cues: Vec<(Cue, Option<usize>)>,
     left_out: Occurrences,
@@ -177,8 +187,10 @@ impl TtmlReader {
         ];
         let in_untimed_paragraph = outer.iter().any(|scope| scope.kind == TtmlElementKind::Segment)
             && !outer.iter().any(|scope| scope.kind == TtmlElementKind::Segment && scope.is_timed);
+        self.add_style(element);
         let kind = match element.name() {
             _ if parent.kind == TtmlElementKind::Silent => TtmlElementKind::Silent,
+            "span" if self.is_reading(element) => TtmlElementKind::Silent,
             "metadata" | "title" | "desc" | "copyright" | "agent" | "head" => TtmlElementKind::Silent,
             "p" => TtmlElementKind::Segment,
             "span" if is_timed && in_untimed_paragraph => TtmlElementKind::Segment,
@@ -199,6 +211,24 @@ impl TtmlReader {
                 && (start < parent.begin || parent.end.is_some_and(|parent_end| start >= parent_end)),
             language: self.language(element, parent),
         }
+    }
+
+    /// Notes the style of readings that an element defines.
+    fn add_style(&mut self, element: &XmlElement<'_>) {
+        if element.name() == "style"
+            && is_reading_role(element) == Some(true)
+            && self.reading_styles.len() < READING_STYLES_MAX
+        {
+            self.reading_styles.extend(element.attribute("id").map(|id| id.into_owned()));
+        }
+    }
+
+    /// Whether a span is the reading of another one, or has the brackets around it.
+    fn is_reading(&self, span: &XmlElement<'_>) -> bool {
+        let is_known = |id: &str| self.reading_styles.iter().any(|known| known == id);
+        let by_style =
+            || span.attribute("style").is_some_and(|ids| ids.split_ascii_whitespace().any(is_known));
+        is_reading_role(span).unwrap_or_else(by_style)
     }
 
     /// Index of an element's language.
@@ -223,11 +253,43 @@ impl TtmlReader {
         Some(self.languages.len() - 1)
     }
 
+    /// The languages of the cues that have one, in order.
+    fn cue_languages(&self) -> impl Iterator<Item = &LanguageTag> {
+        self.cues.iter().filter_map(move |(_, language)| self.languages.get((*language)?))
+    }
+
+    /// The language of a cue that is the wanted one or matches it.
+    fn wanted_language(&self, wanted: &LanguageTag) -> Option<&LanguageTag> {
+        let exact = self.cue_languages().find(|tag| *tag == wanted);
+        exact.or_else(|| self.cue_languages().find(|tag| wanted.matches(tag)))
+    }
+
     /// The language of the document if a cue is in it, else that of the first cue with one.
     fn main_language(&self) -> Option<&LanguageTag> {
-        let in_cues = || self.cues.iter().filter_map(move |(_, language)| self.languages.get((*language)?));
         let root = self.root_language.and_then(|index| self.languages.get(index));
-        root.filter(|root| in_cues().any(|other| other.matches(root))).or_else(|| in_cues().next())
+        root.filter(|root| self.cue_languages().any(|other| other.matches(root)))
+            .or_else(|| self.cue_languages().next())
+    }
+
+    /// Leaves out the cues of all languages but the wanted one.
+    ///
+    /// Its variants, and cues without a language, stay if none of them is shown together with one of its cues.
+    fn leave_out_others(&mut self, wanted: &LanguageTag) {
+        let tag = |language: Option<usize>| language.and_then(|index| self.languages.get(index));
+        let is_wanted = |language: Option<usize>| tag(language) == Some(wanted);
+        let own = self.cues.iter().filter(|(_, language)| is_wanted(*language));
+        let shown = ShownTimes::new(own.map(|(cue, _)| cue));
+        let others = self.cues.iter().filter(|(cue, language)| !is_wanted(*language) && shown.has(cue));
+        let coinciding: HashSet<Option<usize>> = others.map(|(_, language)| *language).collect();
+        let left_out = &mut self.left_out;
+        self.cues.retain(|(_, language)| {
+            let is_other = tag(*language).is_some_and(|tag| !tag.matches(wanted));
+            let stays = !is_other && !coinciding.contains(language);
+            if !stays {
+                left_out.add(None);
+            }
+            stays
+        });
     }
 
     /// Leaves out the cues of languages that translate the main one.
@@ -241,30 +303,19 @@ impl TtmlReader {
         }
         let other = |language: Option<usize>| language.filter(|&index| is_main.get(index) == Some(&false));
         let kept = self.cues.iter().filter(|(_, language)| other(*language).is_none());
-        // The starts, each with the latest end up to there.
-        let mut times: Vec<(i64, i64)> = kept.map(|(cue, _)| (cue.start_ms, cue.end_ms)).collect();
-        times.sort_unstable();
-        let mut latest = 0;
-        for (_, end) in &mut times {
-            latest = latest.max(*end);
-            *end = latest;
-        }
-        let is_shown_with_main = |cue: &Cue| {
-            let before = times.partition_point(|&(start, _)| start < cue.end_ms);
-            let last = before.checked_sub(1).and_then(|last| times.get(last));
-            last.is_some_and(|&(_, latest)| latest > cue.start_ms)
-        };
+        let shown = ShownTimes::new(kept.map(|(cue, _)| cue));
         let mut counts = vec![(0_usize, 0_usize); is_main.len()];
         for (cue, language) in &self.cues {
             if let Some((all, together)) = other(*language).and_then(|index| counts.get_mut(index)) {
                 *all += 1;
-                *together += usize::from(is_shown_with_main(cue));
+                *together += usize::from(shown.has(cue));
             }
         }
         let left_out = &mut self.left_out;
         self.cues.retain(|(_, language)| {
             let counts = other(*language).and_then(|index| counts.get(index));
-            let is_translation = counts.is_some_and(|&(all, together)| together.min(times.len()) * 2 >= all);
+            let is_translation =
+                counts.is_some_and(|&(all, together)| together.min(shown.0.len()) * 2 >= all);
             if is_translation {
                 left_out.add(None);
             }
@@ -272,9 +323,12 @@ impl TtmlReader {
         });
     }
 
-    fn finish(mut self) -> Result<CueCollector, CaptionError> {
-        let main = self.main_language().cloned();
-        if let Some(main) = &main {
+    fn finish(mut self, language: Option<&LanguageTag>) -> Result<CueCollector, CaptionError> {
+        let wanted = language.and_then(|wanted| self.wanted_language(wanted)).cloned();
+        let main = wanted.clone().or_else(|| self.main_language().cloned());
+        if let Some(wanted) = &wanted {
+            self.leave_out_others(wanted);
+        } else if let Some(main) = &main {
             self.leave_out_translations(main);
         }
         let is_main = |tag: &LanguageTag| main.as_ref().is_none_or(|main| tag.matches(main));
@@ -288,6 +342,35 @@ impl TtmlReader {
         cues.language = language;
         Ok(cues)
     }
+}
+
+/// When cues are shown: the starts, each with the latest end up to there.
+struct ShownTimes(Vec<(i64, i64)>);
+
+impl ShownTimes {
+    fn new<'a>(cues: impl Iterator<Item = &'a Cue>) -> Self {
+        let mut times: Vec<(i64, i64)> = cues.map(|cue| (cue.start_ms, cue.end_ms)).collect();
+        times.sort_unstable();
+        let mut latest = 0;
+        for (_, end) in &mut times {
+            latest = latest.max(*end);
+            *end = latest;
+        }
+        Self(times)
+    }
+
+    /// Whether a cue is shown together with one of these.
+    fn has(&self, cue: &Cue) -> bool {
+        let before = self.0.partition_point(|&(start, _)| start < cue.end_ms);
+        let last = before.checked_sub(1).and_then(|last| self.0.get(last));
+        last.is_some_and(|&(_, latest)| latest > cue.start_ms)
+    }
+}
+
+/// Whether the role of an element in ruby text is that of a reading; `None` if it names no role.
+fn is_reading_role(element: &XmlElement<'_>) -> Option<bool> {
+    let role = element.attribute("ruby")?;
+    Some(matches!(&*role, "text" | "textContainer" | "delimiter"))
 }
 
 /// White space of XML only: a no-break space is intentional.
@@ -329,171 +412,4 @@ impl TtmlText {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::LanguageTag;
-    use crate::captions::{CaptionErrorKind, parse, parse_with_report};
-
-    fn check(body: &str, expect: &[(&str, u64, u64)]) {
-        let document = format!(
-            "<?xml version=\"1.0\"?><tt xmlns=\"http://www.w3.org/ns/ttml\" xmlns:ttp=\"p\" \
-             ttp:frameRate=\"25\">\
-             <head><metadata><ttm:title>no words</ttm:title></metadata><styling><style xml:id=\"s\"/>\
-             </styling></head>\
-             {body}</tt>"
-        );
-        let segments = parse(document.as_bytes()).unwrap();
-        let found: Vec<_> = segments.iter().map(|s| (s.text.as_str(), s.start_ms, s.end_ms())).collect();
-        assert_eq!(found, expect, "{body:?}");
-    }
-
-    #[test]
-    fn ttml_paragraphs_become_segments() {
-        check(
-            "<body><div>\n<p begin=\"00:00:01.000\" end=\"00:00:02:05\">one<br/>two</p>\n\
-             <p begin=\"3s\" dur=\"500ms\">\n  a <span tts:color=\"red\">red &amp;\n  </span> word </p>\
-             <p begin=\"100f\" end=\"125f\"><metadata>none</metadata>frames</p><p begin=\"6s\" \
-             end=\"7s\"> </p></div></body>",
-            &[("one\ntwo", 1_000, 2_200), ("a red & word", 3_000, 3_500), ("frames", 4_000, 5_000)],
-        );
-    }
-
-    #[test]
-    fn ttml_times_are_relative_to_parent() {
-        check(
-            "<body begin=\"10s\"><div begin=\"1s\" end=\"5s\"><p begin=\"1s\" end=\"2s\">a</p><p \
-             begin=\"2s\">b</p>\
-             <p begin=\"3s\" dur=\"9s\">c</p></div></body>",
-            &[("a", 12_000, 13_000), ("b", 13_000, 15_000), ("c", 14_000, 15_000)],
-        );
-        check("<body><p>always</p></body>", &[("always", 0, 0)]);
-        check("<body><p begin=\"2s\" end=\"1s\">backwards</p></body>", &[("backwards", 2_000, 2_000)]);
-    }
-
-    #[test]
-    fn ttml_timed_spans_in_untimed_paragraph_are_segments() {
-        check(
-            "<body><p><span begin=\"1s\" end=\"2s\">a</span> <span begin=\"2s\" end=\"3s\">b<span \
-             begin=\"0s\">c</span></span></p>\
-             <p begin=\"4s\" end=\"6s\"><span begin=\"0s\">d</span> <span begin=\"1s\">e</span></p></body>",
-            &[("a", 1_000, 2_000), ("bc", 2_000, 3_000), ("d e", 4_000, 6_000)],
-        );
-    }
-
-    #[test]
-    fn ttml_preserve_keeps_white_space() {
-        check(
-            "<body xml:space=\"preserve\"><p begin=\"1s\" end=\"2s\"> a\n  b </p></body>",
-            &[(" a\n  b ", 1_000, 2_000)],
-        );
-    }
-
-    #[test]
-    fn ttml_change_of_white_space_keeps_words_apart() {
-        for (text, expect) in [
-            ("one <span xml:space=\"preserve\">two</span> three", "one two three"),
-            ("one <span xml:space=\"preserve\"> two  </span> three", "one two  three"),
-            ("one<span xml:space=\"preserve\">two</span>three", "onetwothree"),
-            ("one <span xml:space=\"preserve\"></span>two", "one two"),
-        ] {
-            check(&format!("<body><p begin=\"1s\" end=\"2s\">{text}</p></body>"), &[(expect, 1_000, 2_000)]);
-        }
-    }
-
-    #[test]
-    fn ttml_bare_numbers_are_seconds() {
-        check(
-            "<body dur=\"20\"><div><p begin=\"9.731\" end=\"12.5\">a</p></div></body>",
-            &[("a", 9_731, 12_500)],
-        );
-    }
-
-    #[test]
-    fn ttml_absolute_times_of_nested_elements_are_recognized() {
-        check(
-            "<body dur=\"2:00\"><div begin=\"0.312\" end=\"20\"><p begin=\"0.312\" end=\"9.5\">a</p></div>\
-             <div begin=\"1:01.2\" end=\"1:20\"><p begin=\"1:02.345\" end=\"1:05\"><span begin=\"1:02.345\">b</span>\
-             </p></div></body>",
-            &[("a", 312, 9_500), ("b", 62_345, 65_000)],
-        );
-        // One paragraph that is outside its parent as it is written: all times are relative.
-        check(
-            "<body><div begin=\"10s\" end=\"15s\"><p begin=\"12s\" end=\"13s\">late</p></div>\
-             <div begin=\"20s\" end=\"25s\"><p begin=\"1s\" end=\"2s\">b</p></div></body>",
-            &[("b", 21_000, 22_000), ("late", 22_000, 22_000)],
-        );
-        // A paragraph without text shows nothing about the times.
-        check(
-            "<body><div begin=\"10s\" end=\"15s\"><p begin=\"12s\" end=\"13s\"> </p></div>\
-             <div begin=\"1s\" end=\"20s\"><p begin=\"2s\" end=\"3s\">b</p></div></body>",
-            &[("b", 3_000, 4_000)],
-        );
-        check(
-            "<body><div begin=\"10s\" end=\"100s\"><div begin=\"50s\" end=\"90s\">\
-             <p begin=\"55s\" end=\"70s\">nested</p></div></div></body>",
-            &[("nested", 55_000, 70_000)],
-        );
-    }
-
-    #[test]
-    fn ttml_rolling_lines_appear_once() {
-        let p = |begin: &str, end: &str, text: &str| format!("<p begin=\"{begin}\" end=\"{end}\">{text}</p>");
-        let body = |paragraphs: [String; 3]| format!("<body><div>{}</div></body>", paragraphs.concat());
-        check(
-            &body([p("0s", "2.99s", "so we"), p("2.99s", "3s", "so we"), p("3s", "5s", "so we<br/>met him")]),
-            &[("so we", 0, 2_990), ("met him", 3_000, 5_000)],
-        );
-        check(
-            &body([p("0s", "1s", "No."), p("1s", "2s", "No."), p("2.001s", "3s", "No. Never.")]),
-            &[("No.", 0, 1_000), ("No.", 1_000, 2_000), ("No. Never.", 2_001, 3_000)],
-        );
-        // The words of lyrics repeat within a line, and a cue without an end is no filler.
-        check(
-            &body([p("0s", "1s", "La"), p("1s", "2s", "La la"), p("2s", "3s", "La la la")]),
-            &[("La", 0, 1_000), ("La la", 1_000, 2_000), ("La la la", 2_000, 3_000)],
-        );
-        check(
-            "<body><p begin=\"0s\" end=\"1s\">No.</p><p begin=\"1s\">No.</p></body>",
-            &[("No.", 0, 1_000), ("No.", 1_000, 1_000)],
-        );
-    }
-
-    /// Checks the texts, the language and the number of cues that are left out.
-    fn check_languages(root: &str, body: &str, expect: (&[&str], Option<&str>, u64)) {
-        let document = format!("<tt {root}><body>{body}</body></tt>");
-        let found = parse_with_report(document.as_bytes()).unwrap();
-        let texts: Vec<_> = found.segments.iter().map(|segment| segment.text.as_str()).collect();
-        let language = found.language.as_ref().map(LanguageTag::as_str);
-        assert_eq!((texts.as_slice(), language, found.left_out.count), expect, "{document}");
-    }
-
-    #[test]
-    fn ttml_translations_are_left_out() {
-        let p = |begin: u64, text: &str| format!("<p begin=\"{begin}s\" end=\"{}s\">{text}</p>", begin + 1);
-        let english = format!("<div xml:lang=\"en-US\">{}{}</div>", p(1, "Hello"), p(3, "Bye"));
-        let french = format!("<div xml:lang=\"fr\">{}{}</div>", p(1, "Bonjour"), p(3, "Adieu"));
-        let both = format!("{french}{english}");
-        check_languages("xml:lang=\"en\"", &both, (&["Hello", "Bye"], Some("en"), 2));
-        check_languages("", &both, (&["Bonjour", "Adieu"], Some("fr"), 2));
-        check_languages("xml:lang=\"de\"", &english, (&["Hello", "Bye"], Some("en-US"), 0));
-        check_languages("xml:lang=\"\"", &french, (&["Bonjour", "Adieu"], Some("fr"), 0));
-        let unnamed = english.replace("en-US", "und");
-        check_languages("xml:lang=\"en\"", &unnamed, (&["Hello", "Bye"], Some("en"), 0));
-        // A second language at other times or in a paragraph is speech, and so is one beside few cues.
-        let later = format!("{english}<div xml:lang=\"fr\">{}</div>", p(5, "Merci"));
-        check_languages("xml:lang=\"en\"", &later, (&["Hello", "Bye", "Merci"], Some("en"), 0));
-        check_languages("", &later, (&["Hello", "Bye", "Merci"], None, 0));
-        let paragraph = format!("{}<p xml:lang=\"fr\" begin=\"1s\" end=\"2s\">Bonjour</p>", p(1, "Hello"));
-        check_languages("xml:lang=\"en\"", &paragraph, (&["Hello", "Bonjour"], Some("en"), 0));
-        let words: String = (0..1_000).map(|second| p(second, "mot")).collect();
-        let credit = format!("<p begin=\"0s\" end=\"3600s\">Credit</p><div xml:lang=\"fr\">{words}</div>");
-        let texts = [&["Credit"][..], &["mot"; 1_000]].concat();
-        check_languages("xml:lang=\"en\"", &credit, (&texts, Some("en"), 0));
-    }
-
-    #[test]
-    fn ttml_unreadable_body_returns_error_kind() {
-        let kind = |body: &str| parse(body.as_bytes()).unwrap_err().kind();
-        assert_eq!(kind("<tt><body/></tt>"), CaptionErrorKind::NoCues);
-        assert_eq!(kind("<tt><body><p begin=\"1s\">cut"), CaptionErrorKind::Malformed);
-    }
-}
+mod tests;

@@ -74,8 +74,8 @@ mod tests {
         check(
             "null,7,{\"text\":\" \",\"start_time\":1},{\"text\":5,\"start_time\":1},{\"text\":\"when\"},\
              {\"text\":\"kept\",\"start_time\":10.4,\"end_time\":null},\
-             {\"text\":\"back\",\"start_time\":20,\"end_time\":10}",
-            &[("kept", 10, 0), ("back", 20, 0)],
+             {\"text\":\"back\\ude00\",\"start_time\":20,\"end_time\":10}",
+            &[("kept", 10, 0), ("back\u{FFFD}", 20, 0)],
         );
     }
 

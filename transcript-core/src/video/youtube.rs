@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use percent_encoding::percent_decode_str;
+
 use super::{
     LinkError, Platform, VideoId, VideoLink, link_finder,
     platform_url::{self, ParsedLink, PlatformUrl},
@@ -25,7 +27,8 @@ pub(super) fn read_page(url: &PlatformUrl) -> Result<ParsedLink, LinkError> {
         "signin" | "verify_age" | "verify_controversy" => {
             wrapped_link(url.parameter(&["next", "next_url"]), "a sign-in page")
         }
-        "v" | "vi" | "e" | "w" | "embed" | "shorts" | "live" | "watch" | "video" => {
+        // "podcast" is the page of an episode in YouTube Music.
+        "v" | "vi" | "e" | "w" | "embed" | "shorts" | "live" | "watch" | "video" | "podcast" => {
             read_player(url, &first, segments.get(1..).unwrap_or_default())
         }
         _ => read_other(url, &first, segments.first().map(Cow::as_ref)),
@@ -44,7 +47,7 @@ fn read_attribution(url: &PlatformUrl) -> Result<ParsedLink, LinkError> {
     };
     let is_cut = inner.as_deref().is_some_and(is_cut);
     match url.parameter(&ID_PARAMETERS) {
-        Some(value) if is_cut => leading_id(&value).map(video_link),
+        Some(value) if is_cut => parameter_id(&value).map(video_link),
         _ => wrapped_link(inner, "a shared page"),
     }
 }
@@ -93,7 +96,7 @@ fn read_other(url: &PlatformUrl, first: &str, segment: Option<&str>) -> Result<P
     if let Some((_, query)) = segment.and_then(|segment| segment.split_once('?'))
         && let Some(value) = platform_url::parameter_of(query, &ID_PARAMETERS)
     {
-        return leading_id(&value).map(video_link);
+        return parameter_id(&value).map(video_link);
     }
     match first {
         "playlist" | "view_play_list" | "p" => not_a_video("a playlist"),
@@ -137,6 +140,9 @@ pub(super) fn read_image(url: &PlatformUrl) -> Result<ParsedLink, LinkError> {
 /// Parses a consent, sign-in or search result page of Google, which carries the link to its target.
 pub(super) fn read_redirect(url: &PlatformUrl) -> Result<ParsedLink, LinkError> {
     let host = url.host();
+    if let Some(video) = search_viewer(url) {
+        return Ok(video_link(video));
+    }
     let inner = if host.starts_with("consent.") || host.starts_with("accounts.") {
         url.parameter(&["continue"])
     } else if url.segments().first().is_some_and(|segment| segment == "url") {
@@ -147,6 +153,13 @@ pub(super) fn read_redirect(url: &PlatformUrl) -> Result<ParsedLink, LinkError> 
     let inner = inner.ok_or_else(|| LinkError::unknown_host(host))?;
     let base = if host.ends_with(".youtube.com") { BASE } else { "" };
     Ok(ParsedLink::wrapped(&inner, base))
+}
+
+/// The video that Google's page of search results plays: `#fpstate=ive&vld=cid:1a2b,vid:ID,st:0`.
+fn search_viewer(url: &PlatformUrl) -> Option<VideoId> {
+    let viewer = platform_url::parameter_of(url.fragment(), &["vld"])?;
+    let video = viewer.split(',').find_map(|part| part.strip_prefix("vid:"))?;
+    VideoId::new(SITE, video).ok()
 }
 
 /// Parses an app link: an id, or a page's address without its scheme or without its host.
@@ -170,8 +183,30 @@ fn by_parameter(url: &PlatformUrl) -> Option<Result<ParsedLink, LinkError>> {
         let fragment = url.fragment();
         let query = fragment.split_once('?').map_or(fragment, |(_, query)| query);
         platform_url::parameter_of(query, &ID_PARAMETERS)
-    })?;
-    Some(leading_id(value.trim_start()).map(video_link))
+    });
+    let value = value.or_else(|| encoded_parameter(url.query()))?;
+    Some(parameter_id(&value).map(video_link))
+}
+
+/// Value of a parameter whose equals sign is encoded: "watch?v%3D…".
+fn encoded_parameter(query: &str) -> Option<Cow<'_, str>> {
+    let mut pairs = query.split(['&', ';']).filter(|pair| !pair.contains('='));
+    pairs.find_map(|pair| {
+        let pair = percent_decode_str(pair).decode_utf8_lossy();
+        pair.strip_prefix("v=").map(|value| Cow::Owned(value.to_owned()))
+    })
+}
+
+/// Id at the beginning of a parameter's value.
+///
+/// The source of a mail has `=3D` in place of `=`, so that the id has two characters in front of it.
+fn parameter_id(value: &str) -> Result<VideoId, LinkError> {
+    let value = value.trim_start();
+    let length = value.bytes().take_while(|&c| link_finder::is_id_byte(c)).count();
+    match value.strip_prefix("3D") {
+        Some(id) if length == ID_LENGTH + 2 => leading_id(id),
+        _ => leading_id(value),
+    }
 }
 
 /// Id in the fragment of an old channel page: `#p/u/1/ID`, `#play/uploads/1/ID`.

@@ -117,10 +117,16 @@ pub(super) fn read_page(url: &PlatformUrl) -> Result<ParsedList, LinkError> {
         _ => url.parameter(&["list"]),
     };
     let list = match parameter {
-        Some(id) => playlist(id.trim()),
+        Some(id) => playlist(without_mail_code(id.trim())),
         None => read_path(&first, &segments),
     };
     list.map(ParsedList::Target)
+}
+
+/// The id without the `3D` of `list=3DPL…`: the source of a mail has `=3D` in place of `=`.
+fn without_mail_code(id: &str) -> &str {
+    let is_known = |id: &&str| PREFIXES.iter().any(|prefix| id.starts_with(prefix));
+    id.strip_prefix("3D").filter(is_known).unwrap_or(id)
 }
 
 /// Parses a link on the short domain, whose path is the id of a video or a path of the long domain.
@@ -263,6 +269,7 @@ mod tests {
                 "playlist?list=PL0123456789abcdef",
             ),
             ("See https://youtube.com/playlist?list=PL0123456789abcdef.", "playlist?list=PL0123456789abcdef"),
+            ("https://youtube.com/playlist?list=3DPL0123456789abcdef", "playlist?list=PL0123456789abcdef"),
             ("m.youtube.com/watch?v=dQw4w9WgXcQ&list=PL0123456789abcdef", "playlist?list=PL0123456789abcdef"),
             ("https://youtu.be/dQw4w9WgXcQ?list=PL0123456789abcdef", "playlist?list=PL0123456789abcdef"),
             (

@@ -134,6 +134,21 @@ async fn get_without_supplier_returns_matching_track() {
 }
 
 #[tokio::test]
+async fn import_of_ttml_reads_given_language() {
+    let div = |tag: &str, text: &str| {
+        format!("<div xml:lang=\"{tag}\"><p begin=\"1s\" end=\"2s\">{text}</p></div>")
+    };
+    let ttml = format!("<tt xml:lang=\"en\"><body>{}{}</body></tt>", div("en", "wheel"), div("de", "Rad"));
+    for (language, expect) in [(Some("de"), "Rad"), (Some("en"), "wheel"), (None, "wheel")] {
+        let verbatim = open().await;
+        let request = ImportRequest { captions: ttml.clone().into_bytes(), ..import(language, "") };
+        let imported = verbatim.tools().import(request).await.unwrap();
+        assert_eq!((imported.language.as_str(), imported.left_out.count), (language.unwrap_or("en"), 1));
+        assert_eq!(first_text(&verbatim, None).await.as_deref(), Some(expect), "{language:?}");
+    }
+}
+
+#[tokio::test]
 async fn import_unknown_language_answers_default() {
     let verbatim = open().await;
     let imported = verbatim.tools().import(import(None, "words")).await.unwrap();
