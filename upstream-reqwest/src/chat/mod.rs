@@ -32,6 +32,7 @@ use wire::{CompletionRequest, CompletionResponse, ServiceQuirks};
 use crate::{
     http::{HttpError, read_body, retry_policy},
     openai::{OpenAiEndpoint, ServiceFault, contains, read_error, throttled_retry},
+    social::json,
 };
 
 /// Timeout of a connection attempt.
@@ -257,7 +258,7 @@ async fn read_complete(response: Response, state: &mut StreamState) -> Result<()
         fault => ChatFailure::Unreachable(fault),
     })?;
     let answer: CompletionResponse =
-        serde_json::from_slice(&body).map_err(|_| ChatFailure::Foreign("it is not a JSON answer"))?;
+        json::parse(&body).map_err(|_| ChatFailure::Foreign("it is not a JSON answer"))?;
     if !answer.has_content() && !answer.is_fault() {
         return Err(ChatFailure::Foreign("it is not a JSON answer"));
     }
@@ -295,7 +296,7 @@ async fn read_stream(mut response: Response, state: &mut StreamState) -> Result<
                         Err(ChatFailure::Foreign("it contains no answer"))
                     };
                 }
-                Ok(Some(data)) => serde_json::from_str(&data).map_err(|_| "an event is not a JSON answer"),
+                Ok(Some(data)) => json::parse(data.as_bytes()).map_err(|_| "an event is not a JSON answer"),
                 Err(_) => Err("it is not an event stream"),
             };
             let answer: CompletionResponse = match answer {

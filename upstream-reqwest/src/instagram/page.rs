@@ -5,7 +5,10 @@
 use serde_json::Value;
 
 use super::classify;
-use crate::social::{SocialFailure, json::field};
+use crate::social::{
+    SocialFailure,
+    json::{self, field},
+};
 
 /// Maximum length of a script that is parsed, in bytes: it takes a hundred times its length in memory.
 ///
@@ -31,7 +34,7 @@ pub(super) fn post(body: &[u8], code: &str) -> Result<Value, SocialFailure> {
                 .get_or_insert_with(|| SocialFailure::Unreadable("the post's data is too large".to_owned()));
             continue;
         }
-        let Ok(value) = serde_json::from_str::<Value>(script) else {
+        let Ok(value) = json::parse::<Value>(script.as_bytes()) else {
             failure.get_or_insert_with(|| SocialFailure::Unreadable("the post's data is damaged".to_owned()));
             continue;
         };

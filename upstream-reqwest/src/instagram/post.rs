@@ -6,7 +6,7 @@ use transcript_core::{time::Timestamp, transcript::VideoMetadata};
 
 use crate::social::{
     MediaAddress, SocialFailure, TrackDetails,
-    json::{field, items, path, profile_url, seconds_as_ms, text, timestamp},
+    json::{field, items, parse, path, profile_url, seconds_as_ms, text, timestamp},
     title,
 };
 
@@ -34,10 +34,11 @@ pub(super) fn read(node: &Value, code: &str) -> Result<InstagramPost, SocialFail
     let edges =
         items(field(node, "edge_sidecar_to_children"), "edges", PARTS_MAX).map(|edge| field(edge, "node"));
     let parts = std::iter::once(node).chain(items(node, "carousel_media", PARTS_MAX)).chain(edges);
-    let mut silent = false;
+    let (mut silent, mut withheld) = (false, false);
     for part in parts {
         let addresses = addresses(part);
         if addresses.is_empty() {
+            withheld |= is_video(part);
             continue;
         }
         let has_audio = field(part, "has_audio").as_bool();
@@ -50,7 +51,16 @@ pub(super) fn read(node: &Value, code: &str) -> Result<InstagramPost, SocialFail
         details.duration_ms = seconds_as_ms(field(part, "video_duration")).or_else(|| duration(&addresses));
         return Ok(InstagramPost { details, has_audio, addresses });
     }
-    Err(if silent { SocialFailure::NoAudio } else { SocialFailure::NoVideo })
+    Err(match (withheld, silent) {
+        (true, _) => SocialFailure::Withheld(None),
+        (false, true) => SocialFailure::NoAudio,
+        (false, false) => SocialFailure::NoVideo,
+    })
+}
+
+/// Whether a part states that it is a video, with or without a file.
+fn is_video(part: &Value) -> bool {
+    field(part, "media_type").as_u64() == Some(2) || field(part, "is_video").as_bool() == Some(true)
 }
 
 fn details(node: &Value, code: &str) -> TrackDetails {
@@ -120,7 +130,7 @@ fn duration(addresses: &[MediaAddress]) -> Option<u64> {
         let tag = parameter(address, "efg")?;
         let engine = general_purpose::STANDARD_NO_PAD;
         let json = engine.decode(tag.trim_end_matches('=')).ok()?;
-        let value: Value = serde_json::from_slice(&json).ok()?;
+        let value: Value = parse(&json).ok()?;
         seconds_as_ms(field(&value, "duration_s"))
     })
 }
@@ -205,6 +215,14 @@ mod tests {
             SocialFailure::NoAudio
         );
         assert_eq!(none(json!({"owner": {"is_private": true}})), SocialFailure::PrivateAccount);
+        // A video without a file has audio for all that is known.
+        for withheld in [
+            json!({"media_type": 2, "video_versions": null}),
+            json!({"is_video": true}),
+            json!({"media_type": 8, "carousel_media": [{"media_type": 1}, {"media_type": 2}]}),
+        ] {
+            assert_eq!(none(withheld), SocialFailure::Withheld(None));
+        }
     }
 
     #[test]

@@ -19,7 +19,10 @@ use super::{
     response_meta,
     retries::{CallRetries, RetrySafety},
 };
-use crate::http::{HttpError, bearer, build_service_client, read_body};
+use crate::{
+    http::{HttpError, bearer, build_service_client, read_body},
+    social::json,
+};
 
 /// Timeout of a connection attempt.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -93,8 +96,7 @@ impl ServiceResponse {
     /// Parses the body as JSON.
     pub(super) fn read<T: DeserializeOwned>(self) -> Result<ServiceReply<T>, CallError> {
         // serde's message quotes values, and a value may be a key.
-        let body = serde_json::from_slice(&self.body)
-            .map_err(|_| CallError::Unreadable("it does not match the API"))?;
+        let body = json::parse(&self.body).map_err(|_| CallError::Unreadable("it does not match the API"))?;
         Ok(ServiceReply { body, meta: self.meta })
     }
 }

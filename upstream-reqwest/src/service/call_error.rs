@@ -13,7 +13,7 @@ use transcript_core::{
     wire::{Problem, v1::ErrorBody},
 };
 
-use crate::http::HttpError;
+use crate::{http::HttpError, social::json};
 
 /// Maximum length of a server's message in characters; a longer one is cut.
 const MESSAGE_MAX: usize = 500;
@@ -56,7 +56,7 @@ impl fmt::Display for CallError {
 
 /// Parses a rejected response, in the error format of either API.
 pub(super) fn rejection(status: StatusCode, meta: ResponseMeta, body: &[u8]) -> ServiceError {
-    let (message, reason, languages) = match serde_json::from_slice::<Value>(body) {
+    let (message, reason, languages) = match json::parse::<Value>(body) {
         Ok(json) => error_details(json),
         Err(_) => (None, None, Vec::new()),
     };

@@ -1,12 +1,21 @@
 //! Access to untrusted JSON: a field that is missing or of another type counts as absent.
 
+use serde::de::DeserializeOwned;
 use serde_json::{Value, value::RawValue};
-use transcript_core::time::Timestamp;
+use transcript_core::{text::replace_lone_surrogates, time::Timestamp};
 
 /// Maximum length of a description in characters, if the platform has no lower limit.
 pub(crate) const DESCRIPTION_MAX: usize = 10_000;
 /// Maximum length of a URL in metadata, in characters.
 pub(crate) const ADDRESS_MAX: usize = 2_048;
+
+/// Parses JSON with texts of a platform, a program or a service.
+///
+/// Of a response that is mostly skipped, the parts are borrowed as raw JSON, and parsed with [`part`]. Characters of
+/// which only a half arrived are U+FFFD: a title that was cut inside an emoji costs nothing else.
+pub(crate) fn parse<T: DeserializeOwned>(body: &[u8]) -> serde_json::Result<T> {
+    serde_json::from_str(&replace_lone_surrogates(&String::from_utf8_lossy(body)))
+}
 
 /// A field of an object; null if it is absent or the value is not an object.
 pub(crate) fn field<'a>(value: &'a Value, name: &str) -> &'a Value {
@@ -63,7 +72,7 @@ pub(crate) fn timestamp(value: &Value) -> Option<Timestamp> {
 
 /// Parses a part of a larger text; `None` if it is longer than `max` bytes or too deeply nested.
 pub(crate) fn part(text: &RawValue, max: usize) -> Option<Value> {
-    (text.get().len() <= max).then(|| serde_json::from_str(text.get()).ok()).flatten()
+    (text.get().len() <= max).then(|| parse(text.get().as_bytes()).ok()).flatten()
 }
 
 #[cfg(test)]
@@ -71,6 +80,16 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn json_half_of_character_is_replaced() {
+        let read = |body: &[u8]| parse::<Value>(body).unwrap();
+        assert_eq!(read(br#"{"a":"x\ud83d","b":"\ud83d\ude00"}"#), json!({"a": "x\u{FFFD}", "b": "😀"}));
+        assert_eq!(read(b"[\"\xF0\x9F\"]"), json!(["\u{FFFD}"]));
+        assert!(parse::<Value>(b"{").is_err());
+        let raw: &RawValue = serde_json::from_str(r#"["\ude00"]"#).unwrap();
+        assert_eq!(part(raw, 99), Some(json!(["\u{FFFD}"])));
+    }
 
     #[test]
     fn json_field_of_odd_type_is_absent() {

@@ -9,6 +9,7 @@ use super::{
     language,
     words::{self, TranscribedWord},
 };
+use crate::social::json::parse;
 
 /// Maximum number of spans in a chunk: ten minutes have a few hundred.
 const SPANS_MAX: usize = 20_000;
@@ -57,18 +58,16 @@ impl TranscribedSpan {
 }
 
 #[derive(Deserialize)]
-struct TranscriptionResponse<'a> {
+struct TranscriptionResponse {
     text: Option<String>,
     language: Option<Value>,
     detected_language: Option<Value>,
-    #[serde(borrow)]
-    segments: Option<Vec<TranscriptionSegment<'a>>>,
-    #[serde(borrow)]
-    words: Option<&'a RawValue>,
+    segments: Option<Vec<TranscriptionSegment>>,
+    words: Option<Box<RawValue>>,
 }
 
 #[derive(Deserialize)]
-struct TranscriptionSegment<'a> {
+struct TranscriptionSegment {
     text: Option<String>,
     start: Option<f64>,
     end: Option<f64>,
@@ -76,8 +75,7 @@ struct TranscriptionSegment<'a> {
     avg_logprob: Option<f64>,
     compression_ratio: Option<f64>,
     /// Some services list the words here.
-    #[serde(borrow)]
-    words: Option<&'a RawValue>,
+    words: Option<Box<RawValue>>,
 }
 
 /// Parses a response body.
@@ -85,8 +83,8 @@ struct TranscriptionSegment<'a> {
 /// # Errors
 /// [`SpeechFailure::Unreadable`] when it is not a transcription, or has too many spans.
 pub(super) fn read(body: &[u8]) -> Result<Transcription, SpeechFailure> {
-    let answer: TranscriptionResponse<'_> = serde_json::from_slice(body)
-        .map_err(|_| SpeechFailure::Unreadable("it is not a transcription in JSON"))?;
+    let answer: TranscriptionResponse =
+        parse(body).map_err(|_| SpeechFailure::Unreadable("it is not a transcription in JSON"))?;
     if answer.text.is_none() && answer.segments.is_none() {
         return Err(SpeechFailure::Unreadable("it has no text"));
     }
@@ -102,7 +100,7 @@ pub(super) fn read(body: &[u8]) -> Result<Transcription, SpeechFailure> {
     let text: String = answer.text.unwrap_or_else(joined);
     // Text without a span has no time either, unless its words do.
     let spans = spans.filter(|spans| !spans.is_empty() || text.trim().is_empty());
-    let words = words::read(answer.words);
+    let words = words::read(answer.words.as_deref());
     let spans = match spans {
         Some(mut spans) => {
             if spans.iter().all(|span| span.words.is_empty()) {
@@ -116,7 +114,7 @@ pub(super) fn read(body: &[u8]) -> Result<Transcription, SpeechFailure> {
 }
 
 /// A span; `None` if it has no start time.
-fn span(segment: TranscriptionSegment<'_>) -> Option<TranscribedSpan> {
+fn span(segment: TranscriptionSegment) -> Option<TranscribedSpan> {
     let mut span = TranscribedSpan {
         end: segment.end,
         no_speech_prob: segment.no_speech_prob,
@@ -124,7 +122,7 @@ fn span(segment: TranscriptionSegment<'_>) -> Option<TranscribedSpan> {
         compression_ratio: segment.compression_ratio,
         ..TranscribedSpan::new(segment.text.unwrap_or_default(), segment.start?)
     };
-    words::assign(std::slice::from_mut(&mut span), &words::read(segment.words));
+    words::assign(std::slice::from_mut(&mut span), &words::read(segment.words.as_deref()));
     Some(span)
 }
 
@@ -145,6 +143,12 @@ mod tests {
         let spans = transcription.spans.unwrap();
         assert_eq!((spans[0].start, spans[0].end, spans[1].end), (0.0, Some(3.12), None));
         assert_eq!((spans[0].no_speech_prob, spans[1].no_speech_prob), (Some(0.01), None));
+    }
+
+    #[test]
+    fn response_with_half_emoji_is_parsed() {
+        let body = br#"{"text":"a \ud83d","segments":[{"text":"a \ud83d","start":0}]}"#;
+        assert_eq!(read(body).unwrap().spans.unwrap()[0].text, "a \u{FFFD}");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::response::TranscribedSpan;
+use crate::social::json::parse;
 
 /// Maximum number of words in a chunk: ten minutes have about two thousand.
 const WORDS_MAX: usize = 50_000;
@@ -36,7 +37,7 @@ struct WordItem {
 
 /// Reads a list of words; empty if it is not one. Words without letters or digits are left out.
 pub(super) fn read(list: Option<&RawValue>) -> Vec<TranscribedWord> {
-    let items: Option<Vec<WordItem>> = list.and_then(|list| serde_json::from_str(list.get()).ok());
+    let items: Option<Vec<WordItem>> = list.and_then(|list| parse(list.get().as_bytes()).ok());
     let items = items.filter(|items| items.len() <= WORDS_MAX).unwrap_or_default();
     let word = |item: WordItem| {
         let text = item.word.or(item.text)?.trim().to_owned();

@@ -44,11 +44,21 @@ pub(super) fn interpret<'a>(detail: &'a Value, requested: &VideoId) -> Result<&'
 
 /// A post's metadata and tracks, or why it has none.
 pub(super) fn post(item: &Value) -> Result<TikTokPost, SocialFailure> {
-    let tracks = subtitles::read(field(item, "video"));
-    if tracks.0.is_empty() {
-        return Err(if is_slide_show(item) { SocialFailure::NoVideo } else { SocialFailure::NoCaptions });
+    let video = field(item, "video");
+    let tracks = subtitles::read(video);
+    if !tracks.0.is_empty() {
+        return Ok(TikTokPost { details: details(item), tracks });
     }
-    Ok(TikTokPost { details: details(item), tracks })
+    Err(if is_slide_show(item) {
+        SocialFailure::NoVideo
+    } else if video.as_object().is_none_or(serde_json::Map::is_empty) {
+        // Nothing is known of its captions.
+        SocialFailure::EmptyPage
+    } else if subtitles::are_listed(video) {
+        SocialFailure::UnreadableCaptions("they have no URL".to_owned())
+    } else {
+        SocialFailure::NoCaptions
+    })
 }
 
 /// Whether a post is a slide show, possibly with music.
@@ -143,6 +153,11 @@ mod tests {
         let none = |item: Value| post(&item).unwrap_err();
         assert_eq!(none(json!({"video": {"subtitleInfos": []}})), SocialFailure::NoCaptions);
         assert_eq!(none(json!({"video": {}, "imagePost": {"images": [{}]}})), SocialFailure::NoVideo);
-        assert_eq!(none(json!(null)), SocialFailure::NoCaptions);
+        for unknown in [json!(null), json!({"video": {}}), json!({"video": null})] {
+            assert_eq!(none(unknown), SocialFailure::EmptyPage);
+        }
+        for list in [json!({"subtitleInfos": [{"Url": ""}]}), json!({"claInfo": {"captionInfos": [{}]}})] {
+            assert!(matches!(none(json!({"video": list})), SocialFailure::UnreadableCaptions(_)), "{list}");
+        }
     }
 }

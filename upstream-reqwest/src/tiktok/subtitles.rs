@@ -44,6 +44,12 @@ pub(super) fn read(video: &Value) -> SocialTracks {
     SocialTracks(tracks)
 }
 
+/// Whether a post's video has captions, with or without a URL.
+pub(super) fn are_listed(video: &Value) -> bool {
+    let lists = [(video, "subtitleInfos"), (field(video, "claInfo"), "captionInfos")];
+    lists.into_iter().any(|(value, name)| items(value, name, 1).next().is_some())
+}
+
 /// Adds a track, or its URLs to an equal track.
 fn add(tracks: &mut Vec<SocialTrack>, info: TrackInfo, addresses: Vec<String>) {
     let index = match tracks.iter().position(|track| track.info.is_same(&info)) {

@@ -26,14 +26,16 @@ struct XEnvelope<'a> {
 
 /// Parses a response; `None` if it is not JSON, too long or too deeply nested.
 pub(super) fn parse_bounded(body: &[u8]) -> Option<Value> {
-    serde_json::from_slice::<&RawValue>(body).ok().and_then(|raw| json::part(raw, BODY_MAX))
+    let text = String::from_utf8_lossy(body);
+    serde_json::from_str::<&RawValue>(&text).ok().and_then(|raw| json::part(raw, BODY_MAX))
 }
 
 /// Classifies the errors in a response; `None` if there are no relevant ones.
 ///
 /// An expired guest token is [`SocialFailure::Forbidden`].
 pub(super) fn errors(body: &[u8]) -> Option<SocialFailure> {
-    let envelope: XEnvelope<'_> = serde_json::from_slice(body).ok()?;
+    let text = String::from_utf8_lossy(body);
+    let envelope: XEnvelope<'_> = serde_json::from_str(&text).ok()?;
     let errors = json::part(envelope.errors?, BODY_MAX)?;
     let list = errors.as_array()?;
     list.iter().take(ERRORS_MAX).find_map(error)
@@ -166,6 +168,13 @@ mod tests {
         ] {
             assert_eq!(tombstone(&json!({"tombstone": {"text": {"text": words}}})), expect, "{words}");
         }
+    }
+
+    #[test]
+    fn response_damaged_character_is_replaced() {
+        assert_eq!(parse_bounded(b"{\"a\":\"\xF0\x9F\"}"), Some(json!({"a": "\u{FFFD}"})));
+        let body = b"{\"errors\":[{\"code\":144,\"message\":\"\xFF\"}]}";
+        assert_eq!(errors(body), Some(SocialFailure::Removed));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use tokio::{
 use super::{classify, request};
 use crate::{
     http::HttpError,
-    social::{PlatformSession, Retries, SocialFailure},
+    social::{PlatformSession, Retries, SocialFailure, json::parse},
 };
 
 /// How long a token is used. X accepts one for about three hours.
@@ -82,7 +82,7 @@ async fn activate(session: &mut PlatformSession<'_>, retries: Retries) -> Result
             )));
         }
     }
-    let activated: Option<GuestActivation> = serde_json::from_slice(&response.body).ok();
+    let activated: Option<GuestActivation> = parse(&response.body).ok();
     let token = activated.and_then(|activated| activated.guest_token);
     let is_plain = |token: &String| {
         (1..=LENGTH_MAX).contains(&token.len()) && token.bytes().all(|c| c.is_ascii_alphanumeric())

@@ -6,7 +6,7 @@ use transcript_core::transcript::VideoMetadata;
 
 use crate::social::{
     SocialFailure, TrackDetails,
-    json::{field, items, path, text},
+    json::{field, items, parse, path, text},
 };
 
 /// Maximum number of media per post, and of variants per video. Four, and eight, are usual.
@@ -107,8 +107,7 @@ pub(super) fn of_card(card: &Value) -> Vec<Value> {
     let values = items(path(card, &["legacy"]), "binding_values", 100);
     let unified = values.filter(|value| field(value, "key").as_str() == Some("unified_card"));
     let texts = unified.filter_map(|value| path(value, &["value", "string_value"]).as_str());
-    let cards =
-        texts.filter(|text| text.len() <= 64 << 10).filter_map(|text| serde_json::from_str(text).ok());
+    let cards = texts.filter(|text| text.len() <= 64 << 10).filter_map(|text| parse(text.as_bytes()).ok());
     let media = cards.flat_map(|card: Value| match field(&card, "media_entities") {
         Value::Object(media) => media.values().take(MEDIA_MAX).cloned().collect::<Vec<_>>(),
         _ => Vec::new(),

@@ -105,6 +105,7 @@ impl<'a> Playability<'a> {
 
     fn by_status(&self) -> YouTubeFailure {
         match self.status {
+            "LIVE_STREAM_OFFLINE" if self.details.is_ended => YouTubeFailure::JustEnded,
             "LIVE_STREAM_OFFLINE" => self.upcoming(),
             // Videos with an age gate have details, those with a bot check and private ones do not: this is the age
             // gate in another language.

@@ -136,7 +136,8 @@ impl YouTubeFailure {
     /// Priority among the failures of several clients: the highest is reported.
     ///
     /// Captions that exist but cannot be fetched come before "no captions", which would be stored as an absence; a
-    /// sign of blocking comes before a plain "unavailable", which may be a consequence of it.
+    /// sign of blocking comes before a plain "unavailable", which may be a consequence of it. So does a failure that
+    /// passes: the next answer of that client may be the video.
     pub(super) fn weight(&self) -> u8 {
         match self {
             Self::Transport(HttpError::BudgetExhausted) => 5,
@@ -148,12 +149,12 @@ impl YouTubeFailure {
             Self::NoCaptions => 80,
             Self::OtherVideo => 70,
             Self::Forbidden => 65,
+            Self::Transport(_) => 64,
+            Self::NotPlayerData => 63,
+            Self::Consent => 62,
             Self::Unavailable => 60,
             Self::Login => 55,
             Self::Other(_) => 50,
-            Self::Transport(_) => 45,
-            Self::NotPlayerData => 40,
-            Self::Consent => 35,
             Self::TooOld => 30,
             Self::BadRequest(_) => 20,
             _ => 10,
@@ -302,6 +303,18 @@ impl YouTubeFailure {
     }
 }
 
+/// The error for throttled translations; other requests succeed.
+#[cfg(feature = "ytdlp")]
+pub(crate) fn translations_throttled(named: Option<Duration>) -> SupplyError {
+    YouTubeFailure::TranslationsThrottled(named).error()
+}
+
+/// The error for a finished live stream that has no captions yet.
+#[cfg(feature = "ytdlp")]
+pub(crate) fn just_ended() -> SupplyError {
+    YouTubeFailure::JustEnded.error()
+}
+
 /// Whether a transport error would affect every client.
 fn affects_every_client(fault: &HttpError) -> bool {
     !matches!(
@@ -344,6 +357,14 @@ mod tests {
             &[YouTubeFailure::NoCaptions, YouTubeFailure::WrongClient],
         );
         check(YouTubeFailure::OtherVideo, &[YouTubeFailure::Unavailable]);
+        // A passing failure leaves open whether the video is there.
+        for passing in [
+            YouTubeFailure::Transport(HttpError::Status(503, None)),
+            YouTubeFailure::NotPlayerData,
+            YouTubeFailure::Consent,
+        ] {
+            check(passing, &[YouTubeFailure::Unavailable, YouTubeFailure::Login, YouTubeFailure::TooOld]);
+        }
         check(
             YouTubeFailure::Unavailable,
             &[YouTubeFailure::TooOld, YouTubeFailure::WrongClient, YouTubeFailure::Other(String::new())],

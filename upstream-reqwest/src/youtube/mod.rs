@@ -10,6 +10,7 @@ mod failure;
 mod fetch;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
+mod id_spelling;
 mod lists;
 mod media;
 mod player;
@@ -21,6 +22,10 @@ pub(crate) mod request;
 mod tests;
 mod tracks;
 
+#[cfg(feature = "ytdlp")]
+pub(crate) use failure::{just_ended, translations_throttled};
+#[cfg(feature = "ytdlp")]
+pub(crate) use id_spelling::{canonical, is_same};
 #[cfg(feature = "ytdlp")]
 pub(crate) use media::FILES;
 

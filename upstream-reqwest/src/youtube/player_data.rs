@@ -3,6 +3,8 @@
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
+use crate::social::json;
+
 /// Maximum length of each part in bytes.
 ///
 /// JSON in memory may take a hundred times its length. Captions with 40 tracks and 160 translations have about 50 KB,
@@ -92,6 +94,5 @@ impl StreamingData {
 
 /// A part of the player data, null if absent; `None` if too large or too deeply nested.
 fn read_part(part: Option<&RawValue>, max: usize) -> Option<Value> {
-    let text = part.map_or("null", RawValue::get);
-    (text.len() <= max).then(|| serde_json::from_str(text).ok()).flatten()
+    part.map_or(Some(Value::Null), |part| json::part(part, max))
 }

@@ -249,6 +249,15 @@ async fn supply_reports_failure_with_highest_weight() {
         3,
     )
     .await;
+    check(
+        |client| match client {
+            "VISIONOS" => rejection("ERROR", "Video unavailable"),
+            _ => reply(200, "", "<html>"),
+        },
+        SupplyReason::Unreadable,
+        3,
+    )
+    .await;
     check(|_| rejection("LOGIN_REQUIRED", "This video is private"), SupplyReason::Private, 1).await;
     check(|_| reply(200, "", "<html>"), SupplyReason::Unreadable, 3).await;
     check(|_| reply(404, "", ""), SupplyReason::PlatformFault, 3).await;

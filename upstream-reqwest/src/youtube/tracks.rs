@@ -107,6 +107,11 @@ impl YouTubeTrackList {
         self.tracks.is_empty()
     }
 
+    /// Whether the value of `captions` in the player data lists tracks, in any format.
+    pub(super) fn is_listed(captions: &Value) -> bool {
+        items(field(captions, "playerCaptionsTracklistRenderer"), "captionTracks").next().is_some()
+    }
+
     /// All original tracks.
     pub(super) fn infos(&self) -> Vec<TrackInfo> {
         self.tracks.iter().map(|track| track.info.clone()).collect()

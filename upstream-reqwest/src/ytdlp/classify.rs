@@ -7,7 +7,10 @@ use transcript_core::{
     video::Platform,
 };
 
-use crate::{http::HttpError, process::ProgramError, social::SocialFailure};
+use crate::{http::HttpError, process::ProgramError, social::SocialFailure, youtube};
+
+/// The warning of a run with `--ignore-no-formats-error` about a video without files.
+const NO_FORMATS: &str = "WARNING: No video formats found";
 
 /// Why yt-dlp returned nothing.
 #[derive(Debug)]
@@ -50,9 +53,11 @@ impl YtDlpFailure {
 
     /// Whether the egress route is blocked, so that another may succeed.
     ///
-    /// The inner value is the time for which to pause the platform on this route.
+    /// The inner value is the time for which to pause the platform on this route. If the post may be the cause, the
+    /// route is not blocked: links of such posts must not stop the proxies.
     pub(super) fn route_block(&self) -> Option<Option<Duration>> {
         match self {
+            Self::Classified(inner) if inner.may_be_the_post() => None,
             Self::Classified(inner) if inner.is_route_blocked() => Some(inner.platform_pause()),
             Self::Classified(SocialFailure::Transport(HttpError::Throttled(_))) => {
                 Some(Some(Duration::from_secs(60)))
@@ -88,7 +93,11 @@ pub(super) fn classify_exit(status: Option<i32>, errors: &str, platform: Platfor
                 SupplyReason::Stale,
                 "X no longer supports the requests of this yt-dlp. The operator can install a newer one.",
             ),
-            404 | 410 => YtDlpFailure::Classified(SocialFailure::Removed),
+            404 | 410 => YtDlpFailure::Classified(match platform {
+                // YouTube answers for a removed video with 200: an address of its API is missing.
+                Platform::YouTube => SocialFailure::from_platform_message(words(line).unwrap_or(line)),
+                Platform::TikTok | Platform::Instagram | Platform::X => SocialFailure::Removed,
+            }),
             401 | 403 => YtDlpFailure::Classified(SocialFailure::Forbidden(status)),
             429 => YtDlpFailure::Classified(throttled()),
             _ => YtDlpFailure::Classified(SocialFailure::Transport(HttpError::Status(status, None))),
@@ -109,14 +118,19 @@ pub(super) fn classify_exit(status: Option<i32>, errors: &str, platform: Platfor
 
 /// Why a successful run reports neither files nor captions.
 ///
-/// yt-dlp only warns of most failures, since there may be captions without files.
+/// yt-dlp only warns of most failures, since there may be captions without files. Its own warning follows that of an
+/// extractor: alone it names no reason.
 pub(super) fn explain_missing(errors: &str, platform: Platform) -> Option<YtDlpFailure> {
     let own = errors.lines().rev().filter(|line| line.starts_with("WARNING: ["));
     own.filter_map(classify_line).next().or_else(|| {
-        // Every playable video there has files: their absence is a failure with an unknown message.
-        (platform == Platform::YouTube).then(|| {
-            let message =
-                "yt-dlp found neither files nor captions of this video on YouTube, and named no reason.";
+        // Every playable video on YouTube has files: their absence is a failure with an unknown message.
+        let is_unexplained =
+            platform == Platform::YouTube || errors.lines().any(|line| line.starts_with(NO_FORMATS));
+        is_unexplained.then(|| {
+            let message = format!(
+                "yt-dlp found neither files nor captions of this video on {}, and named no reason.",
+                platform.name()
+            );
             YtDlpFailure::Reported(SupplyError::new(SupplyReason::Unreadable, message).ambiguous())
         })
     })
@@ -142,6 +156,16 @@ pub(super) fn caption_failure(failure: YtDlpFailure) -> YtDlpFailure {
     }
 }
 
+/// Classifies a failed fetch of a machine translation. YouTube throttles these alone, and much sooner than all else.
+pub(super) fn translation_failure(failure: YtDlpFailure) -> YtDlpFailure {
+    match failure {
+        YtDlpFailure::Classified(SocialFailure::Transport(HttpError::Throttled(named))) => {
+            YtDlpFailure::Reported(youtube::translations_throttled(named))
+        }
+        other => other,
+    }
+}
+
 /// Classifies a line by known phrases.
 fn classify_line(line: &str) -> Option<YtDlpFailure> {
     let lower = line.to_ascii_lowercase().replace('’', "'");
@@ -159,6 +183,9 @@ fn classify_line(line: &str) -> Option<YtDlpFailure> {
     }
     if mentions(&["this live event will begin", "premieres in", "premiere will begin"]) {
         return report(SupplyReason::Upcoming(None), "The video has not started yet.");
+    }
+    if mentions(&["event has ended", "stream has ended"]) {
+        return Some(YtDlpFailure::Reported(youtube::just_ended()));
     }
     classify_phrase(&mentions).or_else(|| unavailable(line, &lower)).map(YtDlpFailure::Classified)
 }
@@ -217,6 +244,8 @@ fn classify_phrase(mentions: &dyn Fn(&[&str]) -> bool) -> Option<SocialFailure> 
             &["geo restriction", "not available from your location", "in your country", "in your region"],
             SocialFailure::Region,
         ),
+        // The advice to log in follows for posts of any kind.
+        (&["empty media response"], SocialFailure::Withheld(None)),
         (
             &[
                 "requiring login",
@@ -227,10 +256,7 @@ fn classify_phrase(mentions: &dyn Fn(&[&str]) -> bool) -> Option<SocialFailure> 
             ],
             SocialFailure::Login,
         ),
-        (
-            &["no video in this post", "no video could be found", "is not a video", "no video formats found"],
-            SocialFailure::NoVideo,
-        ),
+        (&["no video in this post", "no video could be found", "is not a video"], SocialFailure::NoVideo),
         (
             &[
                 "video has been removed",
@@ -240,7 +266,6 @@ fn classify_phrase(mentions: &dyn Fn(&[&str]) -> bool) -> Option<SocialFailure> 
             ],
             SocialFailure::Removed,
         ),
-        (&["empty media response"], SocialFailure::Withheld(None)),
         (
             &["failed to resolve", "timed out", "connection reset", "connection refused", "transporterror"],
             SocialFailure::Transport(HttpError::Unreachable("yt-dlp received no response")),
@@ -280,14 +305,15 @@ mod tests {
     #[test]
     fn error_message_is_classified() {
         use SupplyReason::{
-            Age, BotCheck, Login, Members, NoCaptions, OtherVideo, Payment, PlatformFault, Private, Region,
-            Removed, Stale, Throttled, Unreachable, Upcoming,
+            Age, BotCheck, Live, Login, Members, NoCaptions, OtherVideo, Payment, PlatformFault, Private,
+            Region, Removed, Stale, Throttled, Unreachable, Upcoming,
         };
         for (message, expect) in [
             ("[youtube] x: Sign in to confirm you’re not a bot. Use --cookies-from-browser", BotCheck),
             ("[youtube] x: Join this channel to get access to members-only content", Members),
             ("[youtube] x: This video requires payment to watch.", Payment),
             ("[youtube] x: This live event will begin in 3 hours.", Upcoming(None)),
+            ("[youtube] x: This live event has ended.", Live),
             ("[youtube] x: Private video. Sign in if you've been granted access", Private),
             ("[youtube] x: Sign in to confirm your age.", Age),
             (
@@ -303,6 +329,13 @@ mod tests {
             ("[TikTok] 7: TikTok is requiring login for access to this content", Login),
             ("[twitter] 2: No video could be found in this tweet", NoCaptions),
             ("[twitter] 2: Error(s) while querying API: out of order", PlatformFault),
+            ("[youtube] x: Unable to download API page: HTTP Error 404: Not Found", PlatformFault),
+            (
+                "[Instagram] x: Instagram sent an empty media response. Check if this post is accessible in your \
+                 browser without being logged-in. If it is not, then use --cookies-from-browser or --cookies",
+                PlatformFault,
+            ),
+            ("[TikTok] 7: No video formats found!; please report this issue", PlatformFault),
             ("[TikTok] 7: Unable to download webpage: HTTP Error 404: Not Found", Removed),
             ("[twitter] 2: Unable to download JSON metadata: HTTP Error 503: x", PlatformFault),
             (
@@ -312,7 +345,13 @@ mod tests {
             ("[twitter] 2: Failed to resolve 'x.com' ([Errno -2] Name or service not known)", Unreachable),
         ] {
             let errors = format!("WARNING: much\nERROR: {message}\n");
-            let error = classify_exit(Some(1), &errors, Platform::YouTube).error(Platform::YouTube);
+            let platform = match message.split(']').next() {
+                Some("[TikTok") => Platform::TikTok,
+                Some("[Instagram") => Platform::Instagram,
+                Some("[twitter") => Platform::X,
+                _ => Platform::YouTube,
+            };
+            let error = classify_exit(Some(1), &errors, platform).error(platform);
             let is_rate_limited = |reason: &SupplyReason| matches!(reason, BotCheck | Throttled(_));
             assert!(
                 *error.reason() == expect || is_rate_limited(&expect) && is_rate_limited(error.reason()),
@@ -390,13 +429,34 @@ mod tests {
             let failure = of(line, Platform::YouTube).unwrap();
             failure.error(Platform::YouTube).reason().clone()
         };
+        for platform in [Platform::TikTok, Platform::Instagram, Platform::X] {
+            let error = of("WARNING: [x] 2: Something new", platform).unwrap().error(platform);
+            assert_eq!(*error.reason(), SupplyReason::Unreadable, "{platform:?}");
+            assert!(!error.counts_against_supplier() && error.message().contains(platform.name()), "{error}");
+            assert!(explain_missing("WARNING: [x] 2: Something new\n", platform).is_none());
+        }
+        let without_video = of("WARNING: [twitter] 2: No video could be found in this tweet", Platform::X);
+        assert_eq!(*without_video.unwrap().error(Platform::X).reason(), SupplyReason::NoCaptions);
         assert_eq!(reason("WARNING: [youtube] Sign in to confirm you’re not a bot."), SupplyReason::BotCheck);
         assert_eq!(reason("WARNING: [youtube] x: Private video"), SupplyReason::Private);
         // An unknown phrase, or a warning of another origin, never means that there are no captions.
         for line in ["WARNING: [youtube] x: Something new", "WARNING: Private video", ""] {
             assert_eq!(reason(line), SupplyReason::Unreadable, "{line}");
         }
-        assert!(of("WARNING: [twitter] 2: Something new", Platform::X).is_none());
+    }
+
+    #[test]
+    fn failure_that_may_be_the_post_does_not_block_route() {
+        let of = |message: &str, platform| {
+            classify_exit(Some(1), &format!("ERROR: {message}\n"), platform).route_block()
+        };
+        let empty = "[Instagram] x: Instagram sent an empty media response. Check if this post is accessible";
+        assert_eq!(of(empty, Platform::Instagram), None);
+        let blocked = "[TikTok] 7: Your IP address is blocked from accessing this post";
+        assert_eq!(of(blocked, Platform::TikTok), None);
+        let check = "[youtube] x: Sign in to confirm you’re not a bot.";
+        assert!(of(check, Platform::YouTube).flatten().is_some());
+        assert_eq!(of("[twitter] 2: HTTP Error 403: Forbidden", Platform::X), Some(None));
     }
 
     #[test]

@@ -16,6 +16,7 @@ use transcript_core::{
 use crate::{
     http::ProgramEgress,
     process::{ProgramCommand, ResourceLimits},
+    youtube,
 };
 
 /// Maximum output in bytes: the metadata of a video with hundreds of tracks is 5 MB.
@@ -71,7 +72,12 @@ pub(super) fn info_command(
         // YouTube's translations of each track into each language: of 40 tracks, 20 MB and ten seconds of Python.
         arguments_of_run.push("--extractor-args=youtube:skip=translated_subs".into());
     }
-    arguments_of_run.extend([OsString::from("--"), video.address().into()]);
+    let address = match video.platform() {
+        // yt-dlp takes a response about another spelling of the id for one about another video.
+        Platform::YouTube => youtube::canonical(video).address(),
+        Platform::TikTok | Platform::Instagram | Platform::X => video.address(),
+    };
+    arguments_of_run.extend([OsString::from("--"), address.into()]);
     build_command(program, egress, folder, arguments_of_run, deadline)
 }
 

@@ -14,7 +14,7 @@ use transcript_core::{
 
 use super::{
     NAME,
-    classify::{YtDlpFailure, caption_failure, classify_exit, explain_missing},
+    classify::{YtDlpFailure, caption_failure, classify_exit, explain_missing, translation_failure},
     command,
     info::{LiveStatus, YtDlpInfo},
     tracks::YtDlpTrack,
@@ -203,11 +203,12 @@ impl YtDlpFetch<'_> {
                 // The requested transcript is complete: a failure of the default one must not discard it.
                 Ok(None) | Err(_) if index > 0 => continue,
                 Ok(None) => {
-                    return Err(caption_failure(classify_exit(
-                        exit.status,
-                        &exit.errors,
-                        request.video.platform(),
-                    )));
+                    let failure = classify_exit(exit.status, &exit.errors, request.video.platform());
+                    let failure = caption_failure(failure);
+                    return Err(match track.info.kind {
+                        TrackKind::Translated => translation_failure(failure),
+                        TrackKind::Human | TrackKind::Generated => failure,
+                    });
                 }
                 Err(failure) => return Err(YtDlpFailure::Classified(failure)),
             };
@@ -293,10 +294,14 @@ fn choose(
     };
     let Some(best) = best_for(selector).cloned().or_else(translation) else {
         // The default is one of any tracks: if there are some, a language was selected.
-        return Err(YtDlpFailure::Classified(match tracks.is_empty() {
-            true => SocialFailure::NoCaptions,
-            false => SocialFailure::NoLanguage(tracks.iter().map(|track| track.info.clone()).collect()),
-        }));
+        return Err(match (tracks.is_empty(), info.live_status_kind()) {
+            (true, LiveStatus::Ended) => YtDlpFailure::Reported(youtube::just_ended()),
+            (true, _) => YtDlpFailure::Classified(SocialFailure::NoCaptions),
+            (false, _) => {
+                let known = tracks.iter().map(|track| track.info.clone()).collect();
+                YtDlpFailure::Classified(SocialFailure::NoLanguage(known))
+            }
+        });
     };
     // Two tracks with one key would be written to the same file.
     let default = best_for(&TrackSelector::Default).filter(|default| default.key != best.key).cloned();
@@ -305,7 +310,7 @@ fn choose(
 
 fn check_live(liveness: LiveStatus) -> Result<(), YtDlpFailure> {
     let (reason, message) = match liveness {
-        LiveStatus::Past => return Ok(()),
+        LiveStatus::Past | LiveStatus::Ended => return Ok(()),
         LiveStatus::Now => (SupplyReason::Live, "The video is live; its captions appear after the stream."),
         LiveStatus::Later(start) => {
             let start = start.and_then(|seconds| seconds.checked_mul(1_000)).map(Timestamp::from_millis);

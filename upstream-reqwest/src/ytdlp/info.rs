@@ -16,8 +16,9 @@ use super::{
 };
 use crate::{
     http::is_allowed,
-    social::{MediaAddress, TrackDetails},
+    social::{MediaAddress, TrackDetails, json::parse},
     x::tweet::decode_entities,
+    youtube,
 };
 
 /// Maximum length of a title or name in characters.
@@ -58,6 +59,8 @@ pub fn ytdlp_metadata(json: &[u8], platform: Platform) -> Option<VideoMetadata> 
 pub(super) enum LiveStatus {
     /// Not a live stream, or a finished one.
     Past,
+    /// A finished live stream whose recording is being processed: it may have no captions yet.
+    Ended,
     Now,
     /// An upcoming stream, with its start in seconds since 1970 UTC if known.
     Later(Option<i64>),
@@ -67,7 +70,7 @@ impl YtDlpInfo {
     /// Parses the output of yt-dlp. Of a post with several videos the first one is used.
     pub(super) fn read(printed: &[u8]) -> Result<Self, serde_json::Error> {
         // Parsed as an object first: serde would accept a list as the fields in order.
-        let object: Map<String, Value> = serde_json::from_slice(printed)?;
+        let object: Map<String, Value> = parse(printed)?;
         let info = Self::from_object(Value::Object(object))?;
         match info.entries.into_iter().next() {
             // The id of the post is in the outer object.
@@ -85,7 +88,11 @@ impl YtDlpInfo {
     ///
     /// Videos on X have ids of their own in addition to their post's.
     pub(super) fn is_of(&self, video: &VideoId) -> bool {
-        [&self.id, &self.display_id].iter().any(|id| id.as_str() == Some(video.id()))
+        let is_same = |id: &str| match video.platform() {
+            Platform::YouTube => youtube::is_same(id, video.id()),
+            Platform::TikTok | Platform::Instagram | Platform::X => id == video.id(),
+        };
+        [&self.id, &self.display_id].into_iter().filter_map(Value::as_str).any(is_same)
     }
 
     /// Title, author, length, and the rest within the limits of metadata.
@@ -111,6 +118,7 @@ impl YtDlpInfo {
         match self.live_status.as_str() {
             Some("is_live") => LiveStatus::Now,
             Some("is_upcoming") => LiveStatus::Later(self.release_timestamp.as_i64()),
+            Some("post_live") => LiveStatus::Ended,
             _ => LiveStatus::Past,
         }
     }
@@ -315,6 +323,9 @@ mod tests {
             LiveStatus::Later(Some(7))
         );
         assert_eq!(of(json!({"live_status": "was_live"})), LiveStatus::Past);
+        assert_eq!(of(json!({"live_status": "post_live"})), LiveStatus::Ended);
+        let half = YtDlpInfo::read(br#"{"id": "20", "title": "a \ud83d"}"#).unwrap();
+        assert_eq!(half.details(Platform::X).title.as_deref(), Some("a \u{FFFD}"));
         assert!(
             YtDlpInfo::read(b"null").is_err()
                 && YtDlpInfo::read(b"[]").is_err()

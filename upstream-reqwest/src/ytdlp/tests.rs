@@ -40,13 +40,39 @@ fn scripted(folder: &TempDir, script: &str) -> YtDlp {
 }
 
 async fn supply_from(ytdlp: &YtDlp, time: Duration) -> Result<SupplyOutput, SupplyError> {
-    let video = VideoId::new(Platform::X, "20").unwrap();
-    let request = SupplyRequest {
-        video,
-        selector: TrackSelector::Default,
-        deadline: Timestamp::from_millis(0).plus(time),
-    };
+    supply_video(ytdlp, VideoId::new(Platform::X, "20").unwrap(), "default", time).await
+}
+
+async fn supply_video(
+    ytdlp: &YtDlp,
+    video: VideoId,
+    selector: &str,
+    time: Duration,
+) -> Result<SupplyOutput, SupplyError> {
+    let selector = TrackSelector::from_name(selector);
+    let request = SupplyRequest { video, selector, deadline: Timestamp::from_millis(0).plus(time) };
     ytdlp.supply(request, Arc::new(PatientMonitor)).await
+}
+
+fn youtube_video(id: &str) -> VideoId {
+    VideoId::new(Platform::YouTube, id).unwrap()
+}
+
+/// A script that prints these fields of a video with recognized English, which YouTube translates into Japanese.
+///
+/// It downloads the English captions, and none if the Japanese ones are first.
+fn youtube_script(fields: &str) -> String {
+    let form = |query: &str| {
+        let url = format!("https://www.youtube.com/api/timedtext?v=x&kind=asr&lang=en{query}");
+        format!(r#"[{{"ext": "json3", "url": "{url}"}}]"#)
+    };
+    let automatic = format!(r#"{{"en": {}, "ja": {}}}"#, form(""), form("&tlang=ja"));
+    let error = "ERROR: Unable to download video subtitles for 'ja': HTTP Error 429: Too Many Requests";
+    format!(
+        "case \"$*\" in *--sub-langs=ja*) echo \"{error}\" >&2; exit 1 ;; \
+         *--load-info-json*) printf 'WEBVTT\\n\\n00:01.000 --> 00:02.000\\nhi\\n' > captions.en.vtt ;; \
+         *watch?v=DJztXj2GPfk) echo '{{\"formats\": [{{}}], \"automatic_captions\": {automatic}, {fields}}}' ;; esac"
+    )
 }
 
 const LONG_TIMEOUT: Duration = Duration::from_secs(60);
@@ -68,6 +94,40 @@ async fn ytdlp_written_caption_file_is_read() {
 }
 
 #[tokio::test]
+async fn ytdlp_throttled_translation_does_not_pause_youtube() {
+    let folder = TempDir::new().unwrap();
+    let ytdlp = scripted(&folder, &youtube_script(r#""id": "DJztXj2GPfk""#));
+    let supply = |selector| supply_video(&ytdlp, youtube_video("DJztXj2GPfk"), selector, LONG_TIMEOUT);
+    let error = supply("translation:ja").await.unwrap_err();
+    assert_eq!(*error.reason(), SupplyReason::Throttled(None));
+    assert!(error.message().contains("translates") && !error.counts_against_supplier(), "{error}");
+    assert_eq!(supply("default").await.unwrap().transcripts[0].segments[0].text, "hi");
+    let error = supply("translation:nl").await.unwrap_err();
+    assert!(matches!(error.reason(), SupplyReason::NoLanguage(tracks) if tracks.len() == 1), "{error:?}");
+}
+
+#[tokio::test]
+async fn ytdlp_other_spelling_of_id_is_same_video() {
+    let folder = TempDir::new().unwrap();
+    let ytdlp = scripted(&folder, &youtube_script(r#""id": "DJztXj2GPfk""#));
+    let video = youtube_video("DJztXj2GPfl");
+    let supplied = supply_video(&ytdlp, video.clone(), "default", LONG_TIMEOUT).await.unwrap();
+    assert_eq!(supplied.transcripts[0].video, video);
+}
+
+#[tokio::test]
+async fn ytdlp_stream_that_just_ended_has_no_captions_yet() {
+    let folder = TempDir::new().unwrap();
+    let without = r#""id": "DJztXj2GPfk", "live_status": "post_live", "automatic_captions": {}"#;
+    let ytdlp = scripted(&folder, &youtube_script(without));
+    let supply = |ytdlp| supply_video(ytdlp, youtube_video("DJztXj2GPfk"), "default", LONG_TIMEOUT);
+    assert_eq!(*supply(&ytdlp).await.unwrap_err().reason(), SupplyReason::Live);
+    let with = r#""id": "DJztXj2GPfk", "live_status": "post_live""#;
+    let ytdlp = scripted(&folder, &youtube_script(with));
+    assert_eq!(supply(&ytdlp).await.unwrap().transcripts.len(), 1);
+}
+
+#[tokio::test]
 async fn ytdlp_misbehaving_program_is_reported() {
     let long_info = format!("printf '{}'", INFO.replace('\n', " "));
     for (script, expect) in [
@@ -78,6 +138,7 @@ async fn ytdlp_misbehaving_program_is_reported() {
         ("kill -9 $$", SupplyReason::PlatformFault),
         ("echo '{\"id\": \"21\"}'", SupplyReason::OtherVideo),
         ("echo '{\"id\": \"20\"}'", SupplyReason::NoCaptions),
+        ("echo 'WARNING: No video formats found!' >&2; echo '{\"id\": \"20\"}'", SupplyReason::Unreadable),
         ("echo 'usage: yt-dlp' >&2; exit 2", SupplyReason::Stale),
         // Captions are listed but not written.
         (long_info.as_str(), SupplyReason::Unreadable),

@@ -36,6 +36,7 @@ use super::{YouTubeOptions, classify, failure::YouTubeFailure, player::field, re
 use crate::{
     deadline::call_end,
     http::{EgressSession, HttpRequest, HttpTransport},
+    social::json,
 };
 
 /// Maximum number of requests for one page, with retries and lookups of the channel.
@@ -455,7 +456,7 @@ pub(crate) fn no_tab() -> ListAbsence {
 /// Parses a response; `None` if it is not JSON, or has too many values for memory.
 pub(super) fn parse(body: &[u8]) -> Option<Value> {
     let is_bounded = memchr::memchr3_iter(b'{', b'[', b',', body).count() <= SEPARATORS_MAX;
-    is_bounded.then(|| serde_json::from_slice(body).ok()).flatten()
+    is_bounded.then(|| json::parse(body).ok()).flatten()
 }
 
 /// A pause, a quarter longer or shorter at random.

@@ -11,7 +11,7 @@ use transcript_core::{
 };
 
 use super::super::metadata::live_status;
-use crate::social::json::{field, number, seconds_as_ms, text, timestamp};
+use crate::social::json::{field, number, parse, seconds_as_ms, text, timestamp};
 
 /// Maximum length of a line in bytes. A line of the requested fields has hundreds.
 const LINE_MAX: usize = 64 << 10;
@@ -54,7 +54,7 @@ pub(super) fn read_entries(
         if line.len() > LINE_MAX {
             return None;
         }
-        let entry: Value = serde_json::from_slice(line).ok()?;
+        let entry: Value = parse(line).ok()?;
         entries.videos.push(listed_video(&entry, platform, now)?);
         entries.title = entries.title.or_else(|| text(field(&entry, "playlist_title"), TEXT_MAX));
         entries.stated_count = entries.stated_count.or_else(|| number(field(&entry, "playlist_count")));
