@@ -18,6 +18,10 @@ const ENDINGS: [&str; 15] =
 const UNITS: [&str; 7] = ["am", "pm", "mm", "cm", "km", "mg", "kg"];
 /// Words directly before the digits of a negative number, where the minus sign is not used.
 const NEGATIVE_SIGNS: [&str; 7] = ["负", "負", "零下", "マイナス", "氷点下", "영하", "마이너스"];
+/// First characters of units of temperature, besides 摄 and 华, which are some only before 氏.
+const TEMPERATURES: [char; 6] = ['度', '도', '°', '℃', '℉', 'º'];
+/// Signs between the two numbers of a range.
+const RANGE_SIGNS: [char; 8] = ['到', '至', '～', '~', '〜', '-', '–', '—'];
 /// Longest number that a numeral behind it may multiply, in bytes.
 const MULTIPLIED_BYTES_MAX: usize = 64;
 
@@ -98,7 +102,7 @@ impl<F: FnMut(Token)> TokenReader<'_, F> {
             self.letters.split_at_checked(self.at.saturating_sub(1)).unwrap_or((self.letters, &[]));
         if let Some(digit) = ascii_digit(c) {
             if self.word.is_empty() {
-                self.is_negative = is_negative(before);
+                self.is_negative = is_negative(before, rest);
             }
             self.word.push(digit);
             self.has_digit = true;
@@ -110,7 +114,7 @@ impl<F: FnMut(Token)> TokenReader<'_, F> {
             match () {
                 () if is_ideograph(c) => {
                     if self.run.is_empty() {
-                        self.is_negative = is_negative(before);
+                        self.is_negative = is_negative(before, rest);
                     }
                     self.run.push(c);
                 }
@@ -223,18 +227,65 @@ fn is_hangul(c: char) -> bool {
     char_script(c) == Script::Hangul
 }
 
-/// Whether digits behind this text are a negative number.
-fn is_negative(before: &[char]) -> bool {
-    if let [before @ .., '-' | '−' | '–' | '－' | '﹣'] = before {
+/// Whether the number with which `rest` begins, behind this text, is negative.
+fn is_negative(before: &[char], rest: &[char]) -> bool {
+    if let [before @ .., sign] = before
+        && is_minus(*sign)
+    {
         // Otherwise a hyphen or a range: `COVID-19`, `10-20`, `10 –20`.
         let is_apart = before.last().is_none_or(|c| c.is_whitespace() || matches!(c, '(' | '[' | '*' | '_'));
         let last = before.iter().rev().find(|c| !c.is_whitespace());
-        return is_apart && !last.is_some_and(|c| c.is_numeric());
+        return (is_apart && !last.is_some_and(|c| c.is_numeric())) || is_temperature(before, rest);
     }
     NEGATIVE_SIGNS.iter().any(|sign| {
         let mut letters = before.iter().rev().skip_while(|c| c.is_whitespace());
         sign.chars().rev().all(|expected| letters.next() == Some(&expected))
     })
+}
+
+fn is_minus(c: char) -> bool {
+    matches!(c, '-' | '−' | '–' | '－' | '﹣')
+}
+
+/// Whether a number is a temperature directly behind a Chinese, Japanese or Korean word: `气温-5度`.
+///
+/// Behind the tilde of a range it may be one, too: `-10~-5度`. Elsewhere the sign before it is a hyphen, `歼-20`, and
+/// behind another number or temperature that of a range: `１０-１５度`, `10度-15度`.
+fn is_temperature(before: &[char], rest: &[char]) -> bool {
+    let is_number = |c: char| c.is_numeric() || c.is_whitespace() || is_ideograph(c);
+    let is_word = match before {
+        [.., last, '度' | '도'] => !is_number(*last) && *last != '氏',
+        [.., last] => (is_unspaced(*last) || is_hangul(*last) || *last == '~') && !is_number(*last),
+        [] => false,
+    };
+    is_word && has_temperature(rest)
+}
+
+/// Whether a unit of temperature is behind the number or range with which a text begins: `5到3度`.
+fn has_temperature(text: &[char]) -> bool {
+    let behind = match behind_number(text) {
+        ['에', '서', second @ ..] | ['か', 'ら', second @ ..] => behind_number(second),
+        [sign, second @ ..] if RANGE_SIGNS.contains(sign) => behind_number(second),
+        behind => behind,
+    };
+    match behind {
+        ['摄' | '攝' | '华' | '華', next, ..] => *next == '氏',
+        [unit, ..] => TEMPERATURES.contains(unit),
+        [] => false,
+    }
+}
+
+/// The text behind its first number, and behind the spaces that follow.
+fn behind_number(text: &[char]) -> &[char] {
+    let is_number = |c: char| ascii_digit(c).is_some() || is_separator(c) || is_ideograph(c);
+    let number = without_first(text, |c| c.is_whitespace() || is_minus(c));
+    without_first(without_first(number, is_number), char::is_whitespace)
+}
+
+/// A text without the first characters for which this is true.
+fn without_first(text: &[char], is_part: impl Fn(char) -> bool) -> &[char] {
+    let count = text.iter().take_while(|c| is_part(**c)).count();
+    text.get(count..).unwrap_or_default()
 }
 
 /// The Chinese numeral with which `rest` continues the number that a word is; `None` if it does not.

@@ -134,6 +134,9 @@ fn claims_numbers_keep_their_value_in_each_form() {
             "Le pont a coûté 4,5 millions de livres",
         ),
         ("zh", "这座桥长10千米。", "这座桥长10公里", "这座桥长10000公里"),
+        ("zh", "今天这里的气温-5度。", "今天这里的气温是零下五度", "今天这里的气温是-6度"),
+        ("zh", "今天这里的气温5度。", "今天这里的气温是5度", "这里今天的气温-5度"),
+        ("zh", "今天这里的气温-5到3度。", "今天这里的气温是零下5到3度", "今天这里的气温是零下3度"),
     ] {
         let answer = |sentence: &str| verified(language, spoken, "?", &format!("{sentence} [s1]."));
         assert!(answer(truth).starts_with(truth), "{truth} -> {}", answer(truth));

@@ -9,7 +9,7 @@ use super::{
         fold::{fold, is_mark},
         tokenizer::{Term, terms},
     },
-    negation_words::{NegationWords, is_ideographic_doubt, is_ideographic_suffix},
+    negation_words::{NegationWords, is_ideographic_doubt, is_ideographic_limiter, is_ideographic_suffix},
     normalize::is_single_mark,
     opposites::{PairWord, PairWords},
     quotation_marks::{closing_marks, is_quotation_mark},
@@ -194,7 +194,7 @@ fn clause(clause: &str, words: NegationWords<'_>, pairs: &PairWords) -> Clause {
     // A French "ne" before "que" limits and does not negate.
     let mut limiting: Option<usize> = None;
     let (mut is_open, mut has_term, mut is_conditional) = (false, false, false);
-    let mut last_ngram = String::new();
+    let (mut earlier_ngram, mut last_ngram) = (String::new(), String::new());
     terms(clause, |term| match term {
         Term::Word(word, lower) => {
             // "Not only" negates nothing.
@@ -239,20 +239,31 @@ fn clause(clause: &str, words: NegationWords<'_>, pairs: &PairWords) -> Clause {
                 items.push(Item::Suffix);
             }
         }
-        Term::Ngram(ngram) if is_ideographic_doubt(ngram) => items.push(Item::Doubt),
-        Term::Ngram(ngram) if is_ideographic_suffix(ngram) => items.push(Item::Suffix),
         Term::Ngram(ngram) => {
-            if words.is_ideographic_negator(ngram, &last_ngram) {
-                items.push(Item::Negator);
-            } else if ngram.chars().count() > 1 && !is_common_ngram(ngram) {
-                let pair = |word| Item::Opposite(PairItem { word, has_term: true, is_phrase: false });
-                items.extend(PairWords::find_ngram(ngram).map(pair));
-                items.push(Item::Term(ngram.to_owned()));
-            }
+            add_ngram(&mut items, ngram, [&earlier_ngram, &last_ngram], words);
+            std::mem::swap(&mut earlier_ngram, &mut last_ngram);
             ngram.clone_into(&mut last_ngram);
         }
         Term::Stem(_) => {}
     });
     // "The bridge is not", "Never"; but "No" is an answer.
     Clause { items, is_open: is_open && !is_conditional && !is_yes_or_no(&last), ..Clause::default() }
+}
+
+/// Adds the item that an n-gram is, if any; `before` are the two before it, the nearest last.
+fn add_ngram(items: &mut Vec<Item>, ngram: &str, before: [&str; 2], words: NegationWords<'_>) {
+    if is_ideographic_limiter(ngram, before) && items.last() == Some(&Item::Negator) {
+        items.pop();
+    }
+    if is_ideographic_doubt(ngram) {
+        items.push(Item::Doubt);
+    } else if is_ideographic_suffix(ngram) {
+        items.push(Item::Suffix);
+    } else if words.is_ideographic_negator(ngram, before) {
+        items.push(Item::Negator);
+    } else if ngram.chars().count() > 1 && !is_common_ngram(ngram) {
+        let pair = |word| Item::Opposite(PairItem { word, has_term: true, is_phrase: false });
+        items.extend(PairWords::find_ngram(ngram).map(pair));
+        items.push(Item::Term(ngram.to_owned()));
+    }
 }

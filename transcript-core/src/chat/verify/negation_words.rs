@@ -57,16 +57,20 @@ const TURKISH_PARTS: [&str; 11] =
     ["madi", "medi", "miyor", "muyor", "mamis", "memis", "mayan", "meyen", "mayacak", "meyecek", "mamasi"];
 const TURKISH_ENDINGS: [&str; 2] = ["maz", "mez"];
 /// Letter pairs that begin with a negating character and negate nothing.
-const HARMLESS: [&str; 38] = [
+const HARMLESS: [&str; 54] = [
     "不过", "不過", "不仅", "不僅", "不但", "不只", "不管", "不同", "非常", "非洲", "无论", "無論", "未来",
     "未來", "别人", "別人", "别的", "別的", "别墅", "別墅", "别名", "別名", "别处", "別處", "别是", "別是",
-    "别说", "別說", "别克", "別克", "别致", "別緻", "别扭", "別扭", "别称", "別稱", "别具", "別具",
+    "别说", "別說", "别克", "別克", "别致", "別緻", "别扭", "別扭", "别称", "別稱", "别具", "別具", "别国",
+    "別國", "别类", "別類", "别字", "別字", "别姬", "別姬", "别有", "別有", "别样", "別樣", "别无", "別無",
+    "别于", "別於",
 ];
-/// Characters behind which the Chinese "别" negates. Behind most others it is a part of a word: 特别, 性别, 鉴别.
-const BEFORE_PROHIBITION: [char; 29] = [
-    '你', '您', '们', '們', '家', '就', '也', '都', '还', '還', '可', '请', '請', '又', '再', '先', '候',
-    '时', '時', '后', '後', '万', '萬', '上', '天', '子', '来', '來', '人',
-];
+/// Characters behind which the Chinese "别" is a part of a word: 特别, 性别, 鉴别. Behind others it negates.
+const BEFORE_PART: &str = "特性鉴鑑鑒区區分级級个個类類识識辨告离離送差判甄永惜道阔闊久临臨诀訣辞辭派组組职職科无無各党黨\
+    族省县縣届屆税稅险險币幣握赠贈饯餞拜吻挥揮泣死暂暫之型当當";
+/// Words that end with such a character, behind which it negates too: 这个别碰, 危险别过去.
+const BEFORE_PROHIBITION: &str = "这个 這個 那个 那個 每个 每個 整个 整個 模特 女性 男性 景区 景區 小区 小區 山区 山區 \
+    部分 认识 認識 广告 廣告 报告 報告 距离 距離 出差 知道 街道 车道 車道 通道 味道 太久 多久 保险 保險 危险 危險 \
+    风险 風險 总之 總之";
 /// Characters that negate what follows.
 const IDEOGRAPHS: [char; 8] = ['不', '没', '沒', '未', '无', '無', '非', '勿'];
 /// Japanese and Korean endings that negate what precedes, folded as search terms.
@@ -122,12 +126,10 @@ impl<'a> NegationWords<'a> {
 
     /// Whether a pair of letters begins with a Chinese negation, or is the Korean one before a verb.
     ///
-    /// `last` is the pair before it. In Japanese, "別" is "other".
-    pub(super) fn is_ideographic_negator(self, ngram: &str, last: &str) -> bool {
+    /// `before` are the two pairs before it, the nearest last. In Japanese, "別" is "other".
+    pub(super) fn is_ideographic_negator(self, ngram: &str, before: [&str; 2]) -> bool {
         let is_pair = ngram.chars().count() > 1;
-        let begins = !(last.ends_with(['别', '別']) && last.chars().nth(1).is_some());
-        let may_forbid = self.language == "zh" && ngram.starts_with(['别', '別']);
-        let forbids = may_forbid && (begins || last.starts_with(BEFORE_PROHIBITION));
+        let forbids = self.language == "zh" && ngram.starts_with(['别', '別']) && !ends_word(before);
         (is_pair && (forbids || ngram.starts_with(IDEOGRAPHS)) && !HARMLESS.contains(&ngram)) || ngram == "안"
     }
 
@@ -155,6 +157,20 @@ impl<'a> NegationWords<'a> {
     pub(super) fn is_doubt(self, word: &str) -> bool {
         DENYING.contains(word)
     }
+}
+
+/// Whether the Chinese "别" behind two pairs of letters ends a word; the nearest one, which is last, ends with it.
+fn ends_word([earlier, last]: [&str; 2]) -> bool {
+    let mut letters = last.chars();
+    // Otherwise it begins a text.
+    let (Some(letter), Some('别' | '別')) = (letters.next(), letters.next()) else { return false };
+    let is_other_word = BEFORE_PROHIBITION.split_whitespace().any(|word| word == earlier);
+    BEFORE_PART.contains(letter) && !(is_other_word && earlier.ends_with(letter))
+}
+
+/// Whether a pair of letters shows that the negation before it is part of a phrase: 别出心裁, "original".
+pub(super) fn is_ideographic_limiter(ngram: &str, [_, last]: [&str; 2]) -> bool {
+    ngram == "出心" && matches!(last, "别出" | "別出")
 }
 
 /// Whether a pair of letters denies without negating.
