@@ -166,8 +166,11 @@ impl EncodedBody {
         })
     }
 
-    /// The transcript without its segments.
-    fn header(&self) -> Result<Transcript> {
+    /// The transcript without its segments. The caller has checked the header.
+    ///
+    /// # Errors
+    /// As [`EncodedBody::stored`].
+    pub(crate) fn header(&self) -> Result<Transcript> {
         let about: BodyHeader = serde_json::from_str(&self.about).map_err(|_| damaged())?;
         about.transcript(&self.source).ok_or_else(damaged)
     }

@@ -1,11 +1,8 @@
 //! Cache of recently requested archived transcripts, for programs.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Duration,
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
 };
 
 use tokio::time::Instant;
@@ -71,7 +68,7 @@ impl FormKey for Arc<TranscriptKey> {
 /// A cached transcript: decoded or lazy.
 #[derive(Clone, Debug)]
 enum CachedForm {
-    Decoded(StoredTranscript),
+    Decoded(Arc<StoredTranscript>),
     Lazy(Arc<dyn LazyTranscript>),
 }
 
@@ -99,11 +96,11 @@ impl TranscriptCache {
     /// Creates an empty cache of about `bytes_max` bytes.
     ///
     /// # Panics
-    /// Outside a tokio runtime, which reads the change counter in the background.
+    /// Outside a tokio runtime.
     pub fn new(verbatim: Verbatim, bytes_max: u64) -> Self {
         let selections = bytes_max / SELECTIONS_PART;
         let budget = ReadCacheBudget { selections, cheap_forms: bytes_max - selections, costly_forms: 0 };
-        let cache = Arc::new(ReadCache::new(verbatim.transcripts().clone(), budget, Duration::ZERO));
+        let cache = Arc::new(ReadCache::for_program(verbatim.transcripts().clone(), budget));
         Self(Arc::new(SharedCache { verbatim, cache, latest_changes: AtomicU64::new(0) }))
     }
 
@@ -122,7 +119,7 @@ impl TranscriptCache {
     /// Returns the archived transcript of the first language of this request, from the cache or the archive.
     ///
     /// `None` if there is none, or if the archive fails; [`Verbatim::get`] returns the reason. It can be awaited on any
-    /// executor. A lazy transcript takes one read of the archive.
+    /// executor. A lazy transcript takes one read of the archive, a cold one two.
     pub async fn get(&self, request: &Arc<GetRequest>) -> Option<ArchivedTranscript> {
         if let Some(key) = self.0.cache.selection_or_wait(&**request).await
             && let Some(form) = self.0.cache.form(&key)
@@ -134,22 +131,19 @@ impl TranscriptCache {
         let started_at = Instant::now();
         if let Some(lazy) = self.0.verbatim.transcripts().find_lazy(&video, &selector).await.ok()? {
             let changes = self.0.cache.monitor().record(lazy.change_counter(), started_at);
-            let form = if matches!(selector, TrackSelector::Language(_)) {
-                // Archives of earlier versions keep machine translations for languages, and only the decoded transcript
-                // names its track.
-                let stored = lazy.load().ok()?;
-                selector.takes(stored.transcript.track.kind).then_some(CachedForm::Decoded(stored))?
-            } else {
-                CachedForm::Lazy(lazy)
-            };
-            return Some(self.insert(request, TranscriptKey { video, selector, changes }, form));
+            // Archives of earlier versions keep machine translations for languages.
+            if matches!(selector, TrackSelector::Language(_)) && !selector.takes(lazy.track_kind().ok()?) {
+                return None;
+            }
+            let key = TranscriptKey { video, selector, changes };
+            return Some(self.insert(request, key, CachedForm::Lazy(lazy)));
         }
         let changes = self.0.cache.monitor().read().await?;
         match self.0.verbatim.transcripts().find(&video, &selector).await {
             Ok(archive::FindOutcome::Transcript(stored)) => Some(self.insert(
                 request,
                 TranscriptKey { video, selector, changes },
-                CachedForm::Decoded(stored),
+                CachedForm::Decoded(Arc::new(stored)),
             )),
             _ => None,
         }

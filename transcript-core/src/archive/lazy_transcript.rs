@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{StoredBody, StoredTranscript};
-use crate::error::Result;
+use crate::{error::Result, transcript::TrackKind};
 
 /// Archived transcript that was found but is not decoded yet.
 ///
@@ -18,6 +18,12 @@ pub trait LazyTranscript: fmt::Debug + Send + Sync + 'static {
 
     /// Approximate size in memory, in bytes.
     fn memory_bytes(&self) -> u64;
+
+    /// Returns the kind of the transcript's track, without decoding the segments where that is possible.
+    ///
+    /// # Errors
+    /// As [`LazyTranscript::load`].
+    fn track_kind(&self) -> Result<TrackKind>;
 
     /// Returns the stored body, to be sent without decoding.
     ///

@@ -22,7 +22,7 @@ use crate::{
     ids::{Cursor, Holder},
     page::{Page, PageRequest, no_cursor},
     time::Timestamp,
-    transcript::{TrackInfo, Transcript},
+    transcript::{TrackInfo, TrackKind, Transcript},
     video::{ShortLink, VideoId},
 };
 
@@ -160,6 +160,10 @@ impl LazyTranscript for FoundTranscript {
 
     fn memory_bytes(&self) -> u64 {
         text_bytes(&self.stored.transcript).saturating_add(RECORD_BYTES)
+    }
+
+    fn track_kind(&self) -> Result<TrackKind> {
+        Ok(self.stored.transcript.track.kind)
     }
 
     fn body(&self) -> Result<StoredBody> {

@@ -1,8 +1,9 @@
 //! Change monitor: reads the archive's change counter periodically for all requests.
 //!
-//! One statement per request would cost more than the remaining work of a response. Under traffic the counter is read
-//! every 20 ms in the background. A value is valid only if the counter was read after the request arrived, or within
-//! the last 50 ms. Within that time every change reaches every process. Without requests nothing is read.
+//! One statement per request would cost more than the remaining work of a response. Under traffic a server reads the
+//! counter every 20 ms in the background; in a program the request that needs it does. A value is valid only if the
+//! counter was read after the request arrived, or within the last 50 ms. Within that time every change reaches every
+//! process. Without requests nothing is read.
 //!
 //! The counter of a database that lost commits, such as at a failover, goes back. The monitor adds an offset to the
 //! archive's counter, so that its own numbers only grow and no selection of before the step becomes valid again.
@@ -50,6 +51,8 @@ pub struct ChangeMonitor {
     start: Instant,
     /// Age until which the last counter is used while readings fail.
     stale_max: Duration,
+    /// Whether valid readings are refreshed in the background.
+    renews_ahead: bool,
     /// Whether a background reading is in progress.
     renewing: AtomicBool,
     /// Held during a reading that requests wait for.
@@ -83,6 +86,7 @@ impl ChangeMonitor {
             steps: std::sync::Mutex::default(),
             start: Instant::now(),
             stale_max,
+            renews_ahead: true,
             renewing: AtomicBool::new(false),
             reading: Mutex::default(),
             failures: FailureLog::new(),
@@ -90,16 +94,24 @@ impl ChangeMonitor {
         }
     }
 
+    /// Creates the monitor of a program: it reads nothing in the background and uses no old counter.
+    ///
+    /// # Panics
+    /// As [`ChangeMonitor::new`].
+    pub(super) fn for_program(transcripts: Transcripts) -> Self {
+        Self { renews_ahead: false, ..Self::new(transcripts, Duration::ZERO) }
+    }
+
     /// Returns the counter unless its reading is invalid; [`Self::read`] then reads it.
     ///
-    /// Starts a background reading if it is about to expire.
+    /// On a server it starts a background reading if it is about to expire.
     pub fn changes(self: &Arc<Self>, now: Instant) -> Option<u64> {
         let read_at = self.read_at.load(Ordering::Acquire);
         let age = Duration::from_micros(self.micros(now).saturating_sub(read_at));
         if age >= CHANGE_COUNTER_AGE_MAX || read_at < self.valid_from.load(Ordering::Acquire) {
             return None;
         }
-        if age > RENEW {
+        if self.renews_ahead && age > RENEW {
             self.renew_in_background();
         }
         Some(self.count.load(Ordering::Relaxed))

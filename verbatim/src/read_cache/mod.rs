@@ -148,13 +148,27 @@ where
     /// # Panics
     /// Outside a tokio runtime, which reads the change counter in the background.
     pub fn new(transcripts: Transcripts, budget: ReadCacheBudget, stale_max: Duration) -> Self {
+        Self::with_monitor(ChangeMonitor::new(transcripts, stale_max), budget)
+    }
+
+    /// Creates an empty cache of a program: the requests themselves read the change counter, never a task.
+    ///
+    /// For a single caller, waking a thread costs more than the reading.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    pub(crate) fn for_program(transcripts: Transcripts, budget: ReadCacheBudget) -> Self {
+        Self::with_monitor(ChangeMonitor::for_program(transcripts), budget)
+    }
+
+    fn with_monitor(monitor: ChangeMonitor, budget: ReadCacheBudget) -> Self {
         Self {
             selections: cache(budget.selections, 2 * OVERHEAD, SELECTION_SHARD_BYTES_MIN),
             cheap: cache(budget.cheap_forms, FORM_BYTES, FORM_SHARD_BYTES_MIN),
             costly: cache(budget.costly_forms, FORM_BYTES, FORM_SHARD_BYTES_MIN),
             admission: AdmissionFilter::new(budget.cheap_forms),
             hasher: RandomState::new(),
-            monitor: Arc::new(ChangeMonitor::new(transcripts, stale_max)),
+            monitor: Arc::new(monitor),
             stale_uses: AtomicU64::new(0),
             budget,
         }

@@ -29,13 +29,19 @@ impl FormKey for Key {
 type TestCache = ReadCache<String, u32, Key, u32>;
 
 fn open() -> (Arc<MemoryArchive>, TestCache) {
+    open_with(|transcripts, budget| ReadCache::new(transcripts, budget, Duration::ZERO))
+}
+
+fn open_with(
+    create: impl FnOnce(Transcripts, ReadCacheBudget) -> TestCache,
+) -> (Arc<MemoryArchive>, TestCache) {
     let archive = Arc::new(MemoryArchive::default());
     let runtime = tokio::runtime::Handle::current();
     let ports =
         (Arc::clone(&archive), Arc::new(SystemClock::default()), Arc::new(SystemRandom::open().unwrap()));
     let transcripts = Transcripts::builder(ports.0, ports.1, ports.2, runtime).build();
     let budget = ReadCacheBudget { selections: MIB, cheap_forms: MIB, costly_forms: 2 * MIB };
-    (archive, ReadCache::new(transcripts, budget, Duration::ZERO))
+    (archive, create(transcripts, budget))
 }
 
 /// Archives a transcript, so that a withdrawal grows the change counter.
@@ -97,6 +103,23 @@ async fn selection_is_refreshed_in_background_under_traffic() {
         for _ in 0..8 {
             tokio::task::yield_now().await;
         }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn selection_of_program_is_refreshed_by_requests_only() {
+    let (_archive, cache) = open_with(ReadCache::for_program);
+    let changes = cache.monitor().read().await.unwrap();
+    cache.insert_selection("q".to_owned(), 1, 7, changes);
+    for _ in 0..3 {
+        tokio::time::advance(Duration::from_millis(30)).await;
+        assert_eq!(cache.selection("q", Instant::now()), Some(7));
+        for _ in 0..8 {
+            tokio::task::yield_now().await;
+        }
+        tokio::time::advance(Duration::from_millis(30)).await;
+        assert_eq!(cache.selection("q", Instant::now()), None);
+        assert_eq!(cache.selection_or_wait("q").await, Some(7));
     }
 }
 

@@ -9,14 +9,11 @@ use transcript_core::{
 
 use super::{CachedForm, CachedTranscripts, TranscriptKey};
 
-/// An archived transcript, decoded on first access. A clone shares the decoded form.
-#[derive(Clone)]
-pub struct ArchivedTranscript(Arc<ArchivedState>);
-
-struct ArchivedState {
+/// An archived transcript, decoded on first access.
+pub struct ArchivedTranscript {
     revision: u32,
     /// The decoded transcript.
-    read: OnceLock<StoredTranscript>,
+    read: OnceLock<Arc<StoredTranscript>>,
     /// `None` if it was decoded from the start.
     lazy: Option<LazyEntry>,
 }
@@ -30,22 +27,21 @@ pub(super) struct LazyEntry {
 
 // Without the text.
 transcript_core::debug_fields!(ArchivedTranscript |this| {
-    revision: this.0.revision, is_read: this.0.read.get().is_some()
+    revision: this.revision, is_read: this.read.get().is_some()
 });
 
 impl ArchivedTranscript {
-    pub(super) fn decoded(stored: StoredTranscript) -> Self {
-        Self(Arc::new(ArchivedState { revision: stored.revision, read: stored.into(), lazy: None }))
+    pub(super) fn decoded(stored: Arc<StoredTranscript>) -> Self {
+        Self { revision: stored.revision, read: stored.into(), lazy: None }
     }
 
     pub(super) fn lazy(lazy: LazyEntry) -> Self {
-        let revision = lazy.lazy.revision();
-        Self(Arc::new(ArchivedState { revision, read: OnceLock::new(), lazy: Some(lazy) }))
+        Self { revision: lazy.lazy.revision(), read: OnceLock::new(), lazy: Some(lazy) }
     }
 
     /// As [`StoredTranscript::revision`].
     pub fn revision(&self) -> u32 {
-        self.0.revision
+        self.revision
     }
 
     /// Returns the transcript; the first call decodes it and checks its digest.
@@ -55,18 +51,17 @@ impl ArchivedTranscript {
     /// # Errors
     /// [`transcript_core::ErrorKind::Corrupt`] if the archived data is damaged.
     pub fn read(&self) -> Result<&StoredTranscript> {
-        let state = &self.0;
-        let (None, Some(lazy)) = (state.read.get(), &state.lazy) else {
-            return state.read.get().ok_or_else(missing_form);
+        let (None, Some(lazy)) = (self.read.get(), &self.lazy) else {
+            return self.read.get().map(AsRef::as_ref).ok_or_else(missing_form);
         };
-        let stored = lazy.lazy.load()?;
+        let stored = Arc::new(lazy.lazy.load()?);
         if let Some(cache) = lazy.cache.upgrade() {
-            let form = CachedForm::Decoded(stored.clone());
+            let form = CachedForm::Decoded(Arc::clone(&stored));
             let bytes = form.memory_bytes();
             cache.try_replace_form(&lazy.key, form, bytes);
         }
         // A concurrent caller has decoded the same transcript.
-        Ok(state.read.get_or_init(|| stored))
+        Ok(self.read.get_or_init(|| stored))
     }
 }
 

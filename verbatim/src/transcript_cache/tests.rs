@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use super::*;
 use crate::{
     GetOutcome, ImportRequest, Options, StorageOptions, SupplierOptions, read_cache::CHANGE_COUNTER_AGE_MAX,
@@ -97,13 +99,13 @@ async fn cache_read_before_own_change_is_not_returned() {
     cached_text(&cache).await;
     // A call that read the archive before the change, and stores what it read after the invalidation.
     let changes = cache.0.cache.monitor().read().await.unwrap();
-    let stored = cache.get(&request(LINK)).await.unwrap().read().unwrap().clone();
+    let stored = Arc::new(cache.get(&request(LINK)).await.unwrap().read().unwrap().clone());
     import(cache.verbatim(), LINK, "two", true).await;
     cache.invalidate_all();
     let video = cache.verbatim().tools().known_video(LINK).await.unwrap();
     let key = TranscriptKey { video, selector: TrackSelector::Default, changes };
     for _ in 0..2 {
-        cache.insert(&request(LINK), key.clone(), CachedForm::Decoded(stored.clone()));
+        cache.insert(&request(LINK), key.clone(), CachedForm::Decoded(Arc::clone(&stored)));
     }
     assert!(cache.peek(&request(LINK)).is_none());
     tokio::time::advance(Duration::from_millis(1)).await;
@@ -220,6 +222,20 @@ mod on_disk {
         assert!((1..=8).filter(|number| is_read(&cache, *number) == Some(true)).count() <= 2);
         // An evicted transcript stays usable for its holder.
         assert_eq!(decoded_text(&third).len(), 20_000);
+    }
+
+    #[tokio::test]
+    async fn cache_entry_of_language_stays_lazy() {
+        let (cache, _folder) = open_cache(1 << 20).await;
+        import(cache.verbatim(), LINK, "one", false).await;
+        let english = Arc::new(GetRequest::new(LINK).with_language("en"));
+        for _ in 0..2 {
+            assert_eq!(cache.get(&english).await.unwrap().revision(), 1);
+        }
+        let key = cache.0.cache.selection_or_wait(&*english).await.unwrap();
+        assert!(matches!(cache.0.cache.form(&key), Some(CachedForm::Lazy(_))));
+        assert_eq!(decoded_text(&cache.get(&english).await.unwrap()), "one");
+        assert!(matches!(cache.0.cache.form(&key), Some(CachedForm::Decoded(_))));
     }
 
     #[tokio::test]

@@ -131,8 +131,9 @@ const STATS_PARTS: u64 = 64;
 
 /// Statements that must not scan tables, for the test of the query plans.
 #[cfg(all(test, feature = "sqlite"))]
-pub(crate) const INDEXED_STATEMENTS: [&str; 24] = [
+pub(crate) const INDEXED_STATEMENTS: [&str; 25] = [
     find::FIND.sqlite,
+    find::LAZY.sqlite,
     find::BODY.sqlite,
     PUT_ABSENCE,
     DELETE_EXPIRED_LEASES.sqlite,

@@ -26,6 +26,11 @@ async fn body(store: &ArchiveStore, number: u32, selector: &TrackSelector) -> Op
         "the lazy transcript has the current change counter"
     );
     assert!(lazy.memory_bytes() > 0, "the lazy transcript uses memory");
+    assert_eq!(
+        expect_ok(lazy.track_kind()),
+        stored.transcript.track.kind,
+        "the lazy transcript has the kind of the found transcript"
+    );
     assert!(expect_ok(lazy.load()) == stored, "the lazy transcript loads as the found transcript");
     body
 }
