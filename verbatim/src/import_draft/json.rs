@@ -8,6 +8,7 @@ use transcript_core::{
     Error, Result,
     archive::{KNOWN_TRACKS_MAX, TrackSelector},
     captions::{self, CaptionFormat, Occurrences},
+    text::replace_lone_surrogates,
     transcript::{LanguageTag, SEGMENTS_MAX, Segment, TrackInfo, TrackKind, remove_unfit_words},
     video::{Platform, VideoId},
 };
@@ -82,8 +83,10 @@ struct DraftDocument {
 
 /// Reads the transcripts of a JSON body.
 pub(super) fn read(body: &[u8]) -> Result<Vec<ImportDraft>> {
-    let text = std::str::from_utf8(body).map_err(|_| Error::invalid("the JSON is not UTF-8"))?.trim();
-    let drafts = if text.starts_with('[') { list(text) } else { object(text) }?;
+    let text = std::str::from_utf8(body).map_err(|_| Error::invalid("the JSON is not UTF-8"))?;
+    // Python writes half an emoji as an escape.
+    let text = replace_lone_surrogates(text.trim());
+    let drafts = if text.starts_with('[') { list(&text) } else { object(&text) }?;
     if drafts.is_empty() {
         return Err(Error::invalid("the JSON contains no transcript"));
     }
@@ -121,19 +124,19 @@ fn object(text: &str) -> Result<Vec<ImportDraft>> {
         Ok(DraftFields(fields)) => fields,
         // Truncated captions get a better error than a misplaced comma.
         Err(_) if captions::sniff(text.as_bytes()) == Some(CaptionFormat::Json3) => {
-            return Ok(vec![ImportDraft::from_captions(text.as_bytes())?]);
+            return Ok(vec![ImportDraft::from_captions(text.as_bytes(), None)?]);
         }
         Err(error) => return Err(error),
     };
     let has = |name: &str| fields.contains_key(name);
     if has("events") || has("wireMagic") {
-        return Ok(vec![ImportDraft::from_captions(text.as_bytes())?]);
+        return Ok(vec![ImportDraft::from_captions(text.as_bytes(), None)?]);
     }
     if ["transcript", "snippets", "segments", "available"].into_iter().any(has) {
         return Ok(vec![document(text)?]);
     }
     if has("utterances") {
-        return Ok(vec![ImportDraft::from_captions(text.as_bytes())?]);
+        return Ok(vec![ImportDraft::from_captions(text.as_bytes(), None)?]);
     }
     let by_video = fields.into_iter().map(|(id, transcript)| {
         let video = VideoId::new(Platform::YouTube, &id)

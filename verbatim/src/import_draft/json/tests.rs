@@ -8,6 +8,12 @@ use super::*;
 const SNIPPETS: &str = r#"[{"text":"b","start":2.5,"duration":1},{"text":"a","start":0.1,"duration":2.345},
     {"text":" ","start":9,"duration":1}]"#;
 
+#[test]
+fn draft_with_half_emoji_is_read() {
+    let drafts = ImportDraft::read(br#"[{"text":"a \ud83d","start":0,"duration":1}]"#).unwrap();
+    assert_eq!(drafts[0].segments[0].text, "a \u{FFFD}");
+}
+
 fn segments() -> Vec<Segment> {
     vec![Segment::new("a", 100, 2_345), Segment::new("b", 2_500, 1_000)]
 }
