@@ -13,6 +13,7 @@ use tokio::time::Instant;
 use transcript_core::{
     Error, ErrorCause, Result, Timestamp,
     engine::FailureReason,
+    retry::Backoff,
     supplier::{ListPosition, SupplyError, SupplyReason, VideoListPage},
     video::{Platform, VideoList},
 };
@@ -23,6 +24,8 @@ use crate::{GetOutcome, GetRequest, UnavailableTranscript, Verbatim, runtime::wi
 const MAX_WAIT: Duration = Duration::from_secs(300);
 /// The wait for a page of a list, if the platform names none.
 const PAGE_WAIT: Duration = Duration::from_secs(30);
+/// The waits for a link, if neither the platform nor the supplier names one: 1, 2, … seconds.
+const LINK_WAIT: Backoff = Backoff { first: Duration::from_secs(1), max: PAGE_WAIT };
 /// How often the suppliers are called for one link. A platform may block a single video.
 const ATTEMPTS_MAX: u32 = 3;
 /// The first wait of a call that a pause prevented, and the further ones.
@@ -33,9 +36,10 @@ const POLL: Duration = Duration::from_millis(200);
 
 /// Calls that belong together. A clone is a handle to the same batch.
 ///
-/// A failure with a known time to retry is retried at that time, as long as the platform has had a success within
-/// [`Batch::new`]'s `max_wait`. Suppliers are called three times at most for one link; a call that a pause prevents
-/// does not count. Absences of videos and wrong settings are not retried.
+/// A failure with a known time to retry is retried at that time, and a failed call of a supplier without one after 1
+/// and then 2 s, as long as the platform has had a success within [`Batch::new`]'s `max_wait`. Suppliers are called
+/// three times at most for one link; a call that a pause prevents does not count. Absences of videos and wrong settings
+/// are not retried.
 ///
 /// ```
 /// # use verbatim::{Batch, GetOutcome, GetRequest, Options, SupplierOptions, Verbatim};
@@ -94,8 +98,7 @@ impl Batch {
                 GetOutcome::Missing(missing) => missing,
             };
             attempts += u32::from(missing.attempted);
-            let retry_at = self.retry_time(missing, started_at).filter(|_| attempts < ATTEMPTS_MAX);
-            let Some(retry_at) = retry_at else { return Ok(outcome) };
+            let Some(retry_at) = self.retry_time(missing, attempts, started_at) else { return Ok(outcome) };
             let left = time_until(retry_at);
             let wait = if missing.attempted { left } else { left.min(poll) };
             // Once for each pause that a call meets.
@@ -142,7 +145,14 @@ impl Batch {
     }
 
     /// When a failed call is retried; `None` if a retry would fail too, or only succeed after the longest wait.
-    fn retry_time(&self, missing: &UnavailableTranscript, started_at: Instant) -> Option<Instant> {
+    ///
+    /// `attempts` counts the calls of suppliers for the link.
+    fn retry_time(
+        &self,
+        missing: &UnavailableTranscript,
+        attempts: u32,
+        started_at: Instant,
+    ) -> Option<Instant> {
         let is_pause = matches!(missing.reason, FailureReason::RateLimited | FailureReason::FetchError);
         if !is_pause {
             // The platform responds: the failure describes the video.
@@ -151,7 +161,17 @@ impl Batch {
             }
             return None;
         }
-        self.time_within(missing.platform, missing.retry_after?, started_at)
+        if attempts >= ATTEMPTS_MAX {
+            return None;
+        }
+        let retry_after = if missing.attempted {
+            // A named wait may be that of another supplier than the one that was called.
+            LINK_WAIT.pause(attempts.saturating_sub(1), 1.0).max(missing.retry_after.unwrap_or_default())
+        } else {
+            // Without a named wait the time of the caller was over, or a store failed.
+            missing.retry_after?
+        };
+        self.time_within(missing.platform, retry_after, started_at)
     }
 
     /// When a page of a list is read again; `None` if that would fail too, or is after the longest wait.
@@ -229,13 +249,13 @@ mod tests {
         let batch = Batch::new(Duration::from_secs(10));
         let started_at = Instant::now();
         let wait = |reason, retry_after| {
-            let retry_at = batch.retry_time(&missing(reason, retry_after), started_at);
+            let retry_at = batch.retry_time(&missing(reason, retry_after), 1, started_at);
             retry_at.map(|at| at.duration_since(Instant::now()))
         };
         assert_eq!(wait(RateLimited, secs(10)), secs(10));
         assert_eq!(wait(FetchError, secs(4)), secs(4));
         assert_eq!(wait(FetchError, secs(11)), None);
-        for (reason, retry_after) in [(FetchError, None), (NoCaptions, secs(4)), (ConfigError, secs(4))] {
+        for (reason, retry_after) in [(NoCaptions, None), (NoCaptions, secs(4)), (ConfigError, secs(4))] {
             assert_eq!(wait(reason, retry_after), None, "{reason:?}");
         }
         tokio::time::advance(Duration::from_secs(7)).await;
@@ -243,8 +263,24 @@ mod tests {
         assert_eq!(wait(RateLimited, secs(3)), secs(3));
         batch.end_wait(Platform::YouTube);
         assert_eq!(wait(RateLimited, secs(4)), None, "this call has waited for 7 of 10 seconds");
-        let later = batch.retry_time(&missing(RateLimited, secs(10)), Instant::now());
+        let later = batch.retry_time(&missing(RateLimited, secs(10)), 1, Instant::now());
         assert!(later.is_some(), "a success starts the wait again");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn batch_without_named_wait_backs_off() {
+        let batch = Batch::default();
+        let wait = |missing: &UnavailableTranscript, attempts| {
+            let retry_at = batch.retry_time(missing, attempts, Instant::now());
+            retry_at.map(|at| at.duration_since(Instant::now()).as_secs())
+        };
+        for reason in [FailureReason::RateLimited, FailureReason::FetchError] {
+            let failed = missing(reason, None);
+            let waits = [1, 2, 3].map(|attempts| wait(&failed, attempts));
+            assert_eq!(waits, [Some(1), Some(2), None], "{reason:?}");
+            let unattempted = UnavailableTranscript { attempted: false, ..failed };
+            assert_eq!(wait(&unattempted, 1), None, "{reason:?}");
+        }
     }
 
     #[tokio::test(start_paused = true)]
@@ -269,6 +305,7 @@ mod tests {
     async fn batch_without_wait_never_waits() {
         let none = Batch::new(Duration::ZERO);
         let throttled = missing(FailureReason::RateLimited, Some(Duration::from_millis(1)));
-        assert_eq!(none.retry_time(&throttled, Instant::now()), None);
+        assert_eq!(none.retry_time(&throttled, 1, Instant::now()), None);
+        assert_eq!(none.retry_time(&missing(FailureReason::FetchError, None), 1, Instant::now()), None);
     }
 }

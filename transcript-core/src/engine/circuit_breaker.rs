@@ -14,6 +14,8 @@ use crate::{
 
 /// Shortest time after which a second trial may run beside one that takes long.
 const TRIAL_ALONE: Duration = Duration::from_secs(10);
+/// Shortest wait that is named while a trial runs: most trials end at once, and then all calls pass.
+const TRIAL_POLL: Duration = Duration::from_millis(200);
 
 /// When a breaker opens, and for how long (decision 0021).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, smart_default::SmartDefault)]
@@ -100,7 +102,7 @@ pub(super) struct BreakerPermit {
 pub(super) enum BreakerDecision {
     /// The call may be made.
     Permitted(BreakerPermit),
-    /// No call now: the reason of the last failure, and the remaining time.
+    /// No call now: the reason of the last failure, and the time to retry.
     Open(SupplyReason, Duration),
 }
 
@@ -140,8 +142,9 @@ impl CircuitBreaker {
         Self { policy, state: BreakerState::Closed { failed: Vec::new() }, generation: 0 }
     }
 
-    /// Why no call may be made now, and the remaining time; `None` if one may.
+    /// Why no call may be made now, and the time to retry; `None` if one may.
     ///
+    /// During a trial it is at most the cooldown of the policy, whatever time the trial has left.
     /// A longer time than the longest possible one counts as none: a clock that was ahead and was corrected since set it.
     pub(super) fn remaining_cooldown(&self, now: Timestamp) -> Option<(SupplyReason, Duration)> {
         let latest = now.plus(self.policy.cooldown_max);
@@ -155,7 +158,8 @@ impl CircuitBreaker {
             BreakerState::Open { cooldown, trial_started_at: Some(since), .. } => {
                 let alone = self.policy.cooldown.max(TRIAL_ALONE).min(self.policy.cooldown_max);
                 let left = since.plus(alone).since(now);
-                (!left.is_zero() && left <= alone).then(|| (cooldown.reason.clone(), left))
+                let poll = self.policy.cooldown.max(TRIAL_POLL);
+                (!left.is_zero() && left <= alone).then(|| (cooldown.reason.clone(), left.min(poll)))
             }
             _ => None,
         }

@@ -228,15 +228,15 @@ impl SupplyError {
         Self { ambiguous: true, ..self }
     }
 
-    /// Marks a failure as found before the supplier was tried.
+    /// Marks a failure as found before the supplier was tried, or as a defect of its code.
     ///
-    /// It then carries no information about the supplier.
+    /// It then carries no information about the supplier: it neither opens nor closes its circuit breaker.
     #[must_use]
     pub fn video_only(self) -> Self {
         Self { video_only: true, ..self }
     }
 
-    /// Whether the failure carries no information about the supplier, because it was not tried.
+    /// Whether the failure carries no information about the supplier.
     pub fn is_video_only(&self) -> bool {
         self.video_only
     }

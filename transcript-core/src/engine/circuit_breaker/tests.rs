@@ -192,6 +192,24 @@ fn breaker_neutral_trial_admits_next_trial() {
 }
 
 #[test]
+fn breaker_trial_names_short_wait_if_cooldown_is_short() {
+    let policy =
+        BreakerPolicy { failures: 1, cooldown: Duration::from_millis(250), ..BreakerPolicy::default() };
+    let mut breaker = CircuitBreaker::new(policy);
+    record_result(&mut breaker, &video(1), fails(), false, at(0));
+    check_permitted(&mut breaker, 1, true);
+    // The trial may run alone for ten seconds.
+    for second in [1, 9] {
+        let decision = breaker.admit(at(second));
+        assert!(
+            matches!(decision, BreakerDecision::Open(_, wait) if wait == policy.cooldown),
+            "{decision:?}"
+        );
+    }
+    check_permitted(&mut breaker, 11, true);
+}
+
+#[test]
 fn breaker_answered_trial_closes() {
     let mut breaker = open_since_0(&SupplyReason::Timeout);
     assert_eq!(
