@@ -1,4 +1,4 @@
-//! The retry loop of store calls and upstream requests, and the timeout of a single store call.
+//! The retry loop of store calls and upstream requests, the renewal of leases, and the timeout of a single store call.
 
 use std::time::Duration;
 
@@ -188,10 +188,32 @@ pub(crate) async fn with_timeout<T>(limit: Duration, call: impl Future<Output = 
     timeout(limit, call).await.unwrap_or_else(|_| Err(timed_out()))
 }
 
+/// Renews a hold or a lease at an interval, until `has_ended` returns `true` for the result of a renewal.
+///
+/// A failed renewal is repeated after a tenth of the interval: only two more intervals fit into the life of a lease.
+pub(crate) async fn keep_renewed<T, F>(
+    interval: Duration,
+    store_timeout: Duration,
+    renew: impl Fn() -> F,
+    has_ended: impl Fn(&Result<T>) -> bool,
+) where
+    F: Future<Output = Result<T>>,
+{
+    let mut pause = interval;
+    loop {
+        sleep(pause).await;
+        let renewed = with_timeout(store_timeout, renew()).await;
+        if has_ended(&renewed) {
+            return;
+        }
+        pause = if renewed.is_err() { interval / 10 } else { interval };
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::{
-        cell::Cell,
+        cell::{Cell, RefCell},
         sync::atomic::{AtomicU32, Ordering},
     };
 
@@ -284,6 +306,27 @@ mod tests {
                 "{verdict:?}"
             );
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn renewal_that_failed_is_repeated_soon_until_lease_ends() {
+        let (times, started) = (RefCell::new(Vec::new()), deadline_after(Duration::ZERO));
+        let renew = || {
+            let mut times = times.borrow_mut();
+            times.push(started.elapsed().as_secs());
+            let call = times.len();
+            async move {
+                match call {
+                    2 => Err(Error::unavailable("busy")),
+                    3 => std::future::pending().await,
+                    call => Ok(call < 6),
+                }
+            }
+        };
+        let has_ended = |renewed: &Result<bool>| matches!(renewed, Ok(false));
+        keep_renewed(Duration::from_secs(20), Duration::from_secs(5), renew, has_ended).await;
+        // The third call is silent for 5 s.
+        assert_eq!(times.into_inner(), [20, 40, 42, 49, 69, 89]);
     }
 
     #[test]

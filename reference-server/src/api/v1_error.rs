@@ -102,7 +102,11 @@ impl From<V1Error> for V1ErrorResponse {
                 }
                 denial.languages = none.languages;
             }
-            V1Error::BadRequest(_) | V1Error::NotFound(_) | V1Error::Conflict(_) | V1Error::Internal(_) => {}
+            V1Error::BadRequest(_)
+            | V1Error::NotFound(_)
+            | V1Error::Conflict(_)
+            | V1Error::Damaged
+            | V1Error::Internal(_) => {}
         }
         denial
     }

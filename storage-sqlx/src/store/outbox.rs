@@ -8,7 +8,7 @@ use transcript_core::{
     time::LEASE_MAX,
 };
 
-use super::{Queues, Store, delete_expired};
+use super::{Queues, Store, delete_expired, jobs::is_damaged};
 use crate::{
     codec::number,
     error::DbResult,
@@ -119,7 +119,18 @@ impl WriteTx for LeaseMailTx {
         if !S::IS_REMOTE {
             db.execute(LEASE_MAIL, &lease).await?;
         }
-        due.iter_mut().map(intent).collect()
+        let mut intents = Vec::with_capacity(due.len());
+        for row in &mut due {
+            let id = row.get::<&str>(0).unwrap_or_default().to_owned();
+            match intent(row) {
+                // It must not stop other mails. It is leased, and so due again later.
+                Err(error) if is_damaged(&error) => {
+                    tracing::error!(mail = %id, ?error, "stored mail is unreadable");
+                }
+                intent => intents.push(intent?),
+            }
+        }
+        Ok(intents)
     }
 }
 

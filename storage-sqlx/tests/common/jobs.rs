@@ -63,6 +63,8 @@ pub(crate) async fn check_unreadable_job(store: &dyn JobStore, mut run: impl Asy
     create_with_items(store, "a", "one", 1).await;
     create_with_items(store, "b", "two", 1).await;
     create_with_items(store, "c", "three", 2).await;
+    create_with_items(store, "d", "four", 1).await;
+    run("UPDATE job_items SET attempts = -1 WHERE job = 'd'").await;
     run("UPDATE jobs SET pause_reason = 'unknown' WHERE id = 'a'").await;
     run("UPDATE job_items SET video = 'unknown' WHERE job = 'c' AND idx = 0").await;
     let mut items = claimed(store, 0).await;

@@ -4,6 +4,7 @@ pub(crate) mod changed;
 pub(crate) mod charging;
 pub(crate) mod cold;
 pub(crate) mod jobs;
+pub(crate) mod outbox;
 pub(crate) mod words;
 
 use std::{

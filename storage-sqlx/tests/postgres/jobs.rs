@@ -11,7 +11,7 @@ use crate::{
     opening::foreign_connection,
 };
 
-async fn run(database: &TestDatabase<'_>, statement: &str) {
+pub(crate) async fn run(database: &TestDatabase<'_>, statement: &str) {
     let mut connection = foreign_connection(database).await;
     sqlx::raw_sql(AssertSqlSafe(statement.to_owned())).execute(&mut connection).await.unwrap();
 }

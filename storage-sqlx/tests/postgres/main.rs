@@ -16,6 +16,7 @@ mod jobs;
 mod migration;
 mod opening;
 mod outage;
+mod outbox;
 mod pgbouncer;
 #[cfg(feature = "search")]
 mod search;

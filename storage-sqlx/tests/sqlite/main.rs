@@ -13,6 +13,7 @@ mod housekeeping;
 mod jobs;
 mod migration;
 mod opening;
+mod outbox;
 mod point_reads;
 mod stored;
 mod sync;

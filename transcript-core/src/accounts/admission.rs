@@ -9,7 +9,7 @@ use super::{
     StoredHeader, StoredResponse, V1Error,
     call_context::CallContext,
     charge::derive_id,
-    idempotency_lease::{IdempotencyLease, KeyedAttempt},
+    idempotency_lease::{IdempotencyLease, KEY_OF_OTHER_REQUEST, KeyedAttempt},
     rate_limit::AccountLimits,
     reply_metadata::ReplyMetadata,
 };
@@ -221,10 +221,7 @@ impl Admission {
             IdempotencyState::InProgress => Err(V1Error::Conflict(
                 "A request with this Idempotency-Key is still running. Retry in a few seconds.".to_owned(),
             )),
-            IdempotencyState::Mismatch => Err(V1Error::BadRequest(
-                "Idempotency-Key: this key was used for another request; use a new key for each request"
-                    .to_owned(),
-            )),
+            IdempotencyState::Mismatch => Err(V1Error::BadRequest(KEY_OF_OTHER_REQUEST.to_owned())),
         }
     }
 

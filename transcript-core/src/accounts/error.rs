@@ -11,6 +11,10 @@ use crate::{
     transcript::TrackInfo,
 };
 
+/// The message of [`V1Error::Damaged`].
+const DAMAGED: &str =
+    "Stored data is damaged: nothing was charged. The operator of this service must repair it.";
+
 /// Error of a v1 call. Each variant has a message that states the reason and how to proceed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum V1Error {
@@ -40,6 +44,8 @@ pub enum V1Error {
         /// The account's limit of requests; `None` for any other limit.
         rate: Option<RateLimitStatus>,
     },
+    /// Stored data cannot be read; nothing was charged.
+    Damaged,
     /// The service failed; nothing was charged.
     Internal(String),
 }
@@ -60,6 +66,7 @@ impl V1Error {
             | Self::RateLimited { message, .. }
             | Self::Internal(message) => message,
             Self::Unavailable(none) => &none.message,
+            Self::Damaged => DAMAGED,
         }
     }
 
@@ -81,7 +88,7 @@ impl V1Error {
             Self::Unavailable(none) if none.reason == FailureReason::NoCaptions => 404,
             Self::Conflict(_) => 409,
             Self::RateLimited { .. } => 429,
-            Self::Unavailable(_) | Self::Internal(_) => 500,
+            Self::Unavailable(_) | Self::Damaged | Self::Internal(_) => 500,
         }
     }
 
@@ -104,11 +111,11 @@ impl V1Error {
         if let Some(failures) = FAILURES.failed() {
             tracing::error!(%error, failures, "v1 API store call failed");
         }
-        let message = if error.is_unreadable() {
-            "Stored data is damaged: nothing was charged. The operator of this service must repair it."
-        } else {
-            "The service could not reach its storage: nothing was charged, please try again in a moment."
-        };
+        if error.is_unreadable() {
+            return Self::Damaged;
+        }
+        let message =
+            "The service could not reach its storage: nothing was charged, please try again in a moment.";
         Self::Internal(message.to_owned())
     }
 

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     error::{ErrorKind, Result},
     ids::Holder,
-    retry::with_timeout,
+    retry::keep_renewed,
 };
 
 /// How long a response is stored for replays.
@@ -19,6 +19,10 @@ const RESPONSE_RETENTION: Duration = Duration::from_secs(24 * 3600);
 /// How long a call with the same idempotency key or order id counts as a repeat of the same request.
 /// A little less than responses are stored and than payment providers remember their idempotency keys.
 pub(super) const REPEAT_WINDOW: Duration = Duration::from_secs(23 * 3_600);
+
+/// The message for a key that was used with another body.
+pub(super) const KEY_OF_OTHER_REQUEST: &str =
+    "Idempotency-Key: this key was used for another request; use a new key for each request";
 
 /// An attempt at a request with an idempotency key. Uses the idempotency store.
 #[derive(Debug)]
@@ -51,16 +55,13 @@ impl KeyedAttempt {
     /// Renews the lease in a loop.
     async fn renew(self: Arc<Self>) {
         let options = self.context.transcripts.options();
-        let mut pause = options.hold_heartbeat;
-        loop {
-            tokio::time::sleep(pause).await;
-            pause = options.hold_heartbeat;
-            if let Err(error) = with_timeout(options.store_timeout, self.begin()).await {
+        let log = |renewed: &Result<IdempotencyState>| {
+            if let Err(error) = renewed {
                 tracing::warn!(%error, "idempotency lease renewal failed");
-                // As for a hold: only two more heartbeats fit into the lease.
-                pause = options.hold_heartbeat / 10;
             }
-        }
+            false
+        };
+        keep_renewed(options.hold_heartbeat, options.store_timeout, || self.begin(), log).await;
     }
 }
 

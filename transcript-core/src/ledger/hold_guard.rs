@@ -10,7 +10,8 @@ use crate::{
     failure_log::FailureLog,
     ids::HoldId,
     retry::{
-        StorePolicy, is_store_failure, retry_store, retry_store_persistently, retry_uncertain, with_timeout,
+        StorePolicy, is_store_failure, keep_renewed, retry_store, retry_store_persistently, retry_uncertain,
+        with_timeout,
     },
     tasks::BackgroundTasks,
     time::{Clock, Timestamp},
@@ -177,20 +178,15 @@ impl HoldManager {
 
     /// Extends a hold in a loop.
     async fn keep_extended(self, id: HoldId) {
-        let heartbeat = self.0.times.heartbeat;
-        let mut pause = heartbeat;
-        loop {
-            tokio::time::sleep(pause).await;
-            let expires_at = self.expires_at(self.0.clock.now());
-            let extended =
-                with_timeout(self.0.times.store_timeout, self.0.ledger.extend(&id, expires_at)).await;
-            pause = heartbeat;
+        let HoldTimes { heartbeat, store_timeout, .. } = self.0.times;
+        let extend = || self.0.ledger.extend(&id, self.expires_at(self.0.clock.now()));
+        let log = |extended: &Result<HoldState>| {
             if let Err(error) = extended {
                 tracing::warn!(hold = %id, %error, "hold extension failed");
-                // Only two more heartbeats fit into the life of the hold.
-                pause = heartbeat / 10;
             }
-        }
+            false
+        };
+        keep_renewed(heartbeat, store_timeout, extend, log).await;
     }
 }
 

@@ -47,6 +47,7 @@ struct StoredItem {
     due_at: Option<Timestamp>,
     claims: u64,
     attempts: u32,
+    interruptions: u32,
     failing_since: Option<Timestamp>,
 }
 
@@ -56,6 +57,8 @@ struct StoredListing {
     position: Option<ListPosition>,
     claims: u64,
     attempts: u32,
+    /// Claims in a row that have not ended; the last one may be running.
+    open_claims: u32,
     failing_since: Option<Timestamp>,
 }
 
@@ -68,7 +71,7 @@ impl StoredItem {
         let status = if failure.is_some() { ItemStatus::Failed } else { ItemStatus::Queued };
         let due_at = (status == ItemStatus::Queued).then_some(now);
         let item = JobItem { index: index as u64, url: new.url, video, status, failure };
-        Self { item, due_at, claims: 0, attempts: 0, failing_since: None }
+        Self { item, due_at, claims: 0, attempts: 0, interruptions: 0, failing_since: None }
     }
 }
 
@@ -104,7 +107,9 @@ impl StoredJob {
             self.job.due_at = self.next_due();
             return None;
         };
-        self.job.start_item(stored.item.status == ItemStatus::Running);
+        let was_running = stored.item.status == ItemStatus::Running;
+        self.job.start_item(was_running);
+        stored.interruptions = stored.interruptions.saturating_add(u32::from(was_running));
         stored.item.status = ItemStatus::Running;
         stored.due_at = Some(lease_until);
         stored.claims += 1;
@@ -117,6 +122,7 @@ impl StoredJob {
             is_cancelled: self.job.status == JobStatus::Cancelled,
             video: stored.item.video.clone()?,
             attempts: stored.attempts,
+            interruptions: stored.interruptions,
             failing_since: stored.failing_since,
         })
     }
@@ -124,7 +130,8 @@ impl StoredJob {
     /// Skips the items that have not started; returns their number.
     fn skip_items(&mut self) -> u64 {
         let mut skipped = 0;
-        for item in self.items.iter_mut().filter(|item| item.item.status == ItemStatus::Queued) {
+        let is_new = |item: &&mut StoredItem| item.item.status == ItemStatus::Queued && item.claims == 0;
+        for item in self.items.iter_mut().filter(is_new) {
             item.item.status = ItemStatus::Skipped;
             item.due_at = None;
             skipped += 1;
@@ -288,9 +295,8 @@ impl JobStore for MemoryJobs {
         item.item.status = ItemStatus::Queued;
         item.due_at = Some(returned.due_at);
         item.attempts = item.attempts.saturating_add(u32::from(returned.is_attempt));
-        if returned.is_failure {
-            item.failing_since = Some(item.failing_since.map_or(now, |since| since.min(now)));
-        }
+        item.interruptions = 0;
+        item.failing_since = returned.failing_since(item.failing_since, now);
         let before = stored.job.status;
         stored.job.return_item(&returned);
         stored.record_event(before, now);
@@ -317,13 +323,17 @@ impl JobStore for MemoryJobs {
         let Some(list) = job.list.clone() else { return Ok(None) };
         job.due_at = Some(lease_until);
         listing.claims += 1;
+        let interruptions = listing.open_claims;
+        listing.open_claims = interruptions.saturating_add(1);
         let claimed = ClaimedListing {
             claim: ListingClaim { job: job.id.clone(), number: listing.claims },
             account: job.account.clone(),
+            job_created_at: job.created_at,
             list,
             items: job.counts.total,
             position: listing.position.clone(),
             attempts: listing.attempts,
+            interruptions,
             failing_since: listing.failing_since,
         };
         let account = job.account.clone();
@@ -349,6 +359,7 @@ impl JobStore for MemoryJobs {
         let Some(stored) = find_listing(&mut jobs, claim) else { return Ok(false) };
         // The claim has ended: a later effect of it is void.
         stored.listing.claims += 1;
+        stored.listing.open_claims = 0;
         let before = stored.job.status;
         match outcome {
             ListingOutcome::Page { videos, next } => stored.add_page(&videos, next, now),
@@ -357,11 +368,10 @@ impl JobStore for MemoryJobs {
                 stored.job.fail_list(failure, skipped, now);
             }
             ListingOutcome::Again { due_at, is_failure, is_attempt } => {
-                stored.listing.attempts = stored.listing.attempts.saturating_add(u32::from(is_attempt));
-                if is_failure {
-                    let since = stored.listing.failing_since.map_or(now, |since| since.min(now));
-                    stored.listing.failing_since = Some(since);
-                }
+                let listing = &mut stored.listing;
+                listing.attempts = listing.attempts.saturating_add(u32::from(is_attempt));
+                let returned = ItemReturn { due_at, is_failure, is_attempt, pause: None };
+                listing.failing_since = returned.failing_since(listing.failing_since, now);
                 stored.job.delay_list(due_at);
             }
             ListingOutcome::Paused { reason, due_at } => stored.job.pause_list(reason, due_at),
@@ -423,6 +433,8 @@ impl JobStore for MemoryJobs {
         let is_paused = paused.is_some();
         if let Some(stored) = paused {
             stored.job.resume(now);
+            stored.listing.failing_since = None;
+            stored.items.iter_mut().for_each(|item| item.failing_since = None);
         }
         Ok(is_paused)
     }

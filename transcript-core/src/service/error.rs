@@ -181,7 +181,8 @@ impl From<V1Error> for ServiceError {
             V1Error::BadRequest(_)
             | V1Error::Unauthorized(_)
             | V1Error::NotFound(_)
-            | V1Error::Conflict(_) => {}
+            | V1Error::Conflict(_)
+            | V1Error::Damaged => {}
             V1Error::Unavailable(none) => {
                 rejection.meta.failure_detail = Some(none.detail_or_reason().to_owned());
                 rejection.meta.retry_after = none.retry_after.or_else(|| parse_wait(&none.message));

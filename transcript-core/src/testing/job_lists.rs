@@ -134,6 +134,7 @@ pub async fn list_page_is_claimed_once_and_again_after_its_lease(store: Jobs) {
     assert_eq!(claim(&store, 99).await, None, "the claim was extended");
     let second = claimed(&store, 100).await;
     assert!(second.claim.number > first.claim.number);
+    assert_eq!((first.interruptions, second.interruptions), (0, 1), "a claim ended with its lease");
     assert!(!expect_ok(store.extend_listing(&first.claim, at(900)).await));
     assert!(!end(&store, &first, page([1], None), 101).await);
     assert_eq!(stored(&store, "a").await.counts.total, 0);
@@ -141,6 +142,8 @@ pub async fn list_page_is_claimed_once_and_again_after_its_lease(store: Jobs) {
     assert!(!end(&store, &second, page([2], None), 103).await, "it has ended");
     let job = stored(&store, "a").await;
     assert_eq!((job.status, job.counts.total), (JobStatus::Listing, 1));
+    let next = claimed(&store, 103).await;
+    assert_eq!((next.interruptions, next.attempts, next.job_created_at), (0, 0, at(0)));
 }
 
 /// Videos of one page and of several collapse; the limit ends the list.
@@ -171,10 +174,12 @@ pub async fn list_page_that_failed_is_due_later(store: Jobs) {
         |due: i64, is_failure, is_attempt| ListingOutcome::Again { due_at: at(due), is_failure, is_attempt };
     for (now, outcome, expected) in [
         (0, again(10, false, false), (0, None::<Timestamp>)),
-        (10, again(20, true, true), (0, None)),
-        (20, again(30, true, false), (1, Some(at(11)))),
-        (30, page([1], Some("next")), (1, Some(at(11)))),
-        (31, page([2], None), (0, None)),
+        (10, again(20, true, false), (0, None)),
+        (20, again(30, false, false), (0, Some(at(11)))),
+        (30, again(40, true, false), (0, Some(at(20)))),
+        (40, again(50, false, true), (0, Some(at(20)))),
+        (50, page([1], Some("next")), (1, None)),
+        (51, page([2], None), (0, None)),
     ] {
         assert_eq!(claim(&store, now - 1).await, None, "not before it is due");
         let listing = claimed(&store, now).await;
@@ -190,6 +195,11 @@ pub async fn list_page_that_failed_is_due_later(store: Jobs) {
         assert_eq!(listing.failing_since, Some(since), "at {now}");
         assert!(end(&store, &listing, again(now + 10, true, false), now + 1).await);
     }
+    assert_eq!(claimed(&store, 100).await.failing_since, Some(at(51)), "time without a claim counts");
+    let id = JobId::new("b");
+    expect_ok(store.pause(&id, at(101)).await);
+    assert!(expect_ok(store.resume(&id, PauseReason::Operator, at(900)).await));
+    assert_eq!(claimed(&store, 900).await.failing_since, None, "a pause does not count");
 }
 
 /// A job whose list cannot be read fails; what was found is skipped.

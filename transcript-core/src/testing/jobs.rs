@@ -2,6 +2,11 @@
 
 use std::sync::Arc;
 
+pub use super::job_failures::{
+    cancelled_job_keeps_returned_items_claimable, claims_that_ended_with_their_lease_are_counted,
+    expired_claim_is_replaced_and_has_no_effect, failed_fetch_of_item_is_remembered_from_first,
+    waiting_item_does_not_fail,
+};
 use super::{at, call_concurrently, expect_ok};
 use crate::{
     accounts::jobs::{
@@ -25,7 +30,9 @@ macro_rules! jobs_conformance {
             claims_alternate_between_accounts
             claims_leave_places_to_other_accounts
             failed_fetch_of_item_is_remembered_from_first
+            waiting_item_does_not_fail
             expired_claim_is_replaced_and_has_no_effect
+            claims_that_ended_with_their_lease_are_counted
             ended_items_complete_job
             claim_of_corrected_clock_is_shortened
             returned_item_is_due_later
@@ -35,6 +42,7 @@ macro_rules! jobs_conformance {
             unfinished_jobs_of_all_accounts_are_listed
             cancelled_job_skips_items_that_did_not_start
             cancelled_job_keeps_started_items_claimable
+            cancelled_job_keeps_returned_items_claimable
             cancelled_job_is_stored_until_started_items_end
             job_list_is_newest_first
             ended_jobs_are_deleted
@@ -43,7 +51,7 @@ macro_rules! jobs_conformance {
     };
 }
 
-type Jobs = Arc<dyn JobStore>;
+pub(super) type Jobs = Arc<dyn JobStore>;
 
 const LIMITS: JobLimits = JobLimits { unfinished: 10, stored: 100 };
 
@@ -65,7 +73,7 @@ fn new_job(id: &str, account: &str, items: &[NewItem], now: i64) -> Job {
 }
 
 /// Creates a job with this many items.
-async fn create(store: &Jobs, id: &str, account: &str, count: usize, now: i64) -> Job {
+pub(super) async fn create(store: &Jobs, id: &str, account: &str, count: usize, now: i64) -> Job {
     let items = items(count);
     let job = new_job(id, account, &items, now);
     let outcome = expect_ok(store.create(job.clone(), items, LIMITS).await);
@@ -74,19 +82,19 @@ async fn create(store: &Jobs, id: &str, account: &str, count: usize, now: i64) -
 }
 
 /// Claims items for 60 seconds.
-async fn claim(store: &Jobs, now: i64, limit: u32) -> Vec<ClaimedItem> {
+pub(super) async fn claim(store: &Jobs, now: i64, limit: u32) -> Vec<ClaimedItem> {
     expect_ok(store.claim(at(now), at(now + 60), ClaimLimits::new(limit, u32::MAX)).await)
 }
 
-fn names(claimed: &[ClaimedItem]) -> Vec<String> {
+pub(super) fn names(claimed: &[ClaimedItem]) -> Vec<String> {
     claimed.iter().map(|item| format!("{}/{}", item.claim.job, item.claim.index)).collect()
 }
 
-async fn stored(store: &Jobs, id: &str) -> Job {
+pub(super) async fn stored(store: &Jobs, id: &str) -> Job {
     expect_ok(store.job(&JobId::new(id)).await).unwrap_or_else(|| panic!("the job {id} is stored"))
 }
 
-async fn done(store: &Jobs, item: &ClaimedItem, now: i64) -> bool {
+pub(super) async fn done(store: &Jobs, item: &ClaimedItem, now: i64) -> bool {
     expect_ok(store.end_item(&item.claim, ItemOutcome::Done { spent: 1 }, at(now)).await)
 }
 
@@ -191,25 +199,6 @@ pub async fn claims_leave_places_to_other_accounts(store: Jobs) {
     assert_eq!(claim(2, 60).await.len(), 1);
 }
 
-/// A later claim ends an earlier one, whose effects are void.
-pub async fn expired_claim_is_replaced_and_has_no_effect(store: Jobs) {
-    create(&store, "a", "one", 1, 0).await;
-    let first = claim(&store, 0, 1).await;
-    assert!(expect_ok(store.extend(&first[0].claim, at(100)).await));
-    assert_eq!(claim(&store, 99, 1).await, [], "the claim was extended");
-    let second = claim(&store, 100, 1).await;
-    assert_eq!(names(&second), ["a/0"], "its lease has expired");
-    assert_ne!(second[0].claim, first[0].claim);
-    assert!(!expect_ok(store.extend(&first[0].claim, at(900)).await));
-    assert!(!done(&store, &first[0], 101).await);
-    let again = ItemReturn { due_at: at(101), is_failure: false, is_attempt: true, pause: None };
-    assert!(!expect_ok(store.return_item(&first[0].claim, again, at(101)).await));
-    assert_eq!(stored(&store, "a").await.counts.running, 1);
-    assert!(done(&store, &second[0], 102).await);
-    assert!(!done(&store, &second[0], 103).await, "it has ended");
-    assert_eq!(stored(&store, "a").await.spent, 1);
-}
-
 /// A claim of a clock that was ahead ends at the latest possible time; a pause by the operator stays.
 pub async fn claim_of_corrected_clock_is_shortened(store: Jobs) {
     create(&store, "a", "one", 1, 0).await;
@@ -261,23 +250,6 @@ pub async fn returned_item_is_due_later(store: Jobs) {
     }
     let last = claim(&store, 20, 1).await;
     assert_eq!((names(&last), last[0].attempts), (vec!["a/0".to_owned()], 1), "one return was an attempt");
-}
-
-/// An item knows since when its fetches fail.
-pub async fn failed_fetch_of_item_is_remembered_from_first(store: Jobs) {
-    create(&store, "a", "one", 1, 0).await;
-    for (now, is_failure, since) in [(0, false, None), (10, true, None), (20, true, Some(at(11)))] {
-        let claimed = claim(&store, now, 1).await;
-        assert_eq!(claimed[0].failing_since, since);
-        let returned = ItemReturn { due_at: at(now + 10), is_failure, is_attempt: false, pause: None };
-        assert!(expect_ok(store.return_item(&claimed[0].claim, returned, at(now + 1)).await));
-    }
-    let claimed = claim(&store, 30, 1).await;
-    assert_eq!(claimed[0].failing_since, Some(at(11)));
-    // A clock that was ahead and was corrected since.
-    let returned = ItemReturn { due_at: at(10), is_failure: true, is_attempt: false, pause: None };
-    assert!(expect_ok(store.return_item(&claimed[0].claim, returned, at(5)).await));
-    assert_eq!(claim(&store, 10, 1).await[0].failing_since, Some(at(5)));
 }
 
 /// Items of a paused job wait until it is resumed.

@@ -29,6 +29,7 @@ pub mod archive;
 pub mod charges;
 pub mod directory;
 pub mod idempotency;
+mod job_failures;
 pub mod job_lists;
 pub mod jobs;
 pub mod ledger;

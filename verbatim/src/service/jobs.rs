@@ -24,11 +24,11 @@ pub(super) async fn job_results(accounts: &Accounts, page: ResultsPage) -> Resul
     let language = job.language.as_deref().and_then(|tag| LanguageTag::parse(tag).ok());
     let mut results = Vec::with_capacity(items.len());
     for item in &items {
-        let stored = accounts.jobs.transcript(&job, item).await?;
+        let found = accounts.jobs.transcript(&job, item).await?;
         let languages = accounts.jobs.languages_instead(&job, item).await;
-        let result = JobResult::new(item, stored.is_some()).with_languages(&languages);
+        let result = JobResult::new(item, found.loss()).with_languages(&languages);
         let transcript = |stored| VideoTranscript::from(stored).with_requested(language.as_ref());
-        results.push(JobResult { transcript: stored.as_ref().map(transcript), ..result });
+        results.push(JobResult { transcript: found.stored().map(transcript), ..result });
     }
     let next_cursor = next.map(|next| next.to_string());
     Ok(JobResults { job_id: job.id.as_str().to_owned(), next_cursor, items: results })

@@ -76,7 +76,7 @@ impl LocalService {
 
     /// The error of the v1 API for a video, with the watch page if there is no transcript.
     fn video_error(&self, error: V1Error, link: Option<VideoLink>, caller: &Caller) -> ServiceError {
-        let link = link.filter(|_| error.code() == 404);
+        let link = link.filter(|_| matches!(error, V1Error::Unavailable(_)));
         let watch_url = link.map(|link| self.lookup.options().watch_url(&link, caller.src));
         ServiceError { watch_url, ..error.into() }
     }

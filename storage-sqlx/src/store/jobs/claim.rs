@@ -13,9 +13,9 @@ use super::{
     rows::{is_damaged, job_columns, lock_job, read_due_job, update_job},
 };
 use crate::{
-    codec::{column, video},
+    codec::{column, number, video},
     error::DbResult,
-    sql::{Session, Statement, WriteTx, sql, values},
+    sql::{Row, Session, Statement, WriteTx, sql, values},
 };
 
 /// Most items in one claim.
@@ -45,10 +45,12 @@ const PICK_JOB: Statement = sql! {
     sqlite: due_job!(job_columns!(), "NOT IN (SELECT value FROM json_each($2))"),
     postgres: concat!(due_job!(job_columns!(), "<> ALL ($2)"), " FOR UPDATE SKIP LOCKED"),
 };
-pub(super) const PICK_ITEM: &str = "SELECT idx, video, status, claims, attempts, failing_since FROM job_items
+pub(super) const PICK_ITEM: &str =
+    "SELECT idx, video, status, claims, attempts, failing_since, interruptions FROM job_items
     WHERE job = $1 AND due_at <= $2 ORDER BY idx LIMIT 1";
 pub(super) const NEXT_DUE: &str = "SELECT min(due_at) FROM job_items WHERE job = $1 AND due_at IS NOT NULL";
-pub(super) const CLAIM_ITEM: &str = "UPDATE job_items SET status = 'running', due_at = $3, claims = $4
+pub(super) const CLAIM_ITEM: &str = "UPDATE job_items
+    SET status = 'running', due_at = $3, claims = $4, interruptions = $5
     WHERE job = $1 AND idx = $2";
 const POSTPONE_ITEM: &str = "UPDATE job_items SET due_at = $3 WHERE job = $1 AND idx = $2";
 pub(super) const LAST_TURN: &str =
@@ -79,9 +81,11 @@ pub(super) const EXTEND_CLAIM: &str = "UPDATE job_items SET due_at = $4
 pub(super) const END_ITEM: &str = "UPDATE job_items
     SET status = $4, due_at = NULL, reason = $5, message = $6, spent = $7
     WHERE job = $1 AND idx = $2 AND claims = $3 AND status = 'running'";
+/// `$8` is the time until the item is due.
 pub(super) const RETURN_ITEM: &str = "UPDATE job_items
-    SET status = 'queued', due_at = $4, attempts = attempts + $5,
-        failing_since = CASE WHEN $6 = 0 OR failing_since <= $7 THEN failing_since ELSE $7 END
+    SET status = 'queued', due_at = $4, attempts = attempts + $5, interruptions = 0,
+        failing_since = CASE WHEN $5 = 1 THEN NULL WHEN $6 = 0 THEN failing_since + $8
+            WHEN failing_since <= $7 THEN failing_since ELSE $7 END
     WHERE job = $1 AND idx = $2 AND claims = $3 AND status = 'running'";
 
 /// Frequent statements, for the test of the query plans. The others read the index of due jobs in order.
@@ -121,40 +125,53 @@ impl WriteTx for ClaimTx {
 }
 
 impl ClaimTx {
-    /// Claims the first due item of a locked job. One whose video cannot be decoded is due again after the lease.
+    /// Claims the first due item of a locked job. One that cannot be decoded is due again after the lease.
     async fn claim<S: Session>(&self, db: &mut S, job: &mut Job) -> DbResult<Option<ClaimedItem>> {
         let due = values![job.id.as_str(), self.now.as_millis()];
         let Some(mut row) = db.row(PICK_ITEM, &due).await? else { return Ok(None) };
-        let (index, number) = (row.take::<i64>(0)?, row.take::<i64>(3)?.saturating_add(1));
-        let video = match row.get::<&str>(1).and_then(|name| Ok(video(name)?)) {
+        let index = row.take::<i64>(0)?;
+        let was_running = matches!(row.get::<&str>(2), Ok(status) if status == ItemStatus::Running.as_str());
+        let item = match read_item(&mut row, job, index, was_running) {
             Err(error) if is_damaged(&error) => {
                 tracing::error!(job = %job.id, index, ?error, "stored item of a job is unreadable");
                 let later = values![job.id.as_str(), index, self.lease_until.as_millis()];
                 db.execute(POSTPONE_ITEM, &later).await?;
                 return Ok(None);
             }
-            video => video?,
+            item => item?,
         };
-        let item = values![job.id.as_str(), index, self.lease_until.as_millis(), number];
-        db.execute(CLAIM_ITEM, &item).await?;
-        job.start_item(row.get::<&str>(2)? == ItemStatus::Running.as_str());
+        let claimed = values![
+            job.id.as_str(),
+            index,
+            self.lease_until.as_millis(),
+            column(item.claim.number)?,
+            item.interruptions,
+        ];
+        db.execute(CLAIM_ITEM, &claimed).await?;
+        job.start_item(was_running);
         update_job(db, job).await?;
         pass_turn(db, job).await?;
-        Ok(Some(ClaimedItem {
-            claim: ItemClaim {
-                job: job.id.clone(),
-                index: crate::codec::number(index)?,
-                number: crate::codec::number(number)?,
-            },
-            account: job.account.clone(),
-            job_created_at: job.created_at,
-            language: job.language.clone(),
-            is_cancelled: job.status == JobStatus::Cancelled,
-            video,
-            attempts: row.take(4)?,
-            failing_since: row.take::<Option<i64>>(5)?.map(Timestamp::from_millis),
-        }))
+        Ok(Some(item))
     }
+}
+
+/// Decodes a due item as it is claimed.
+fn read_item(row: &mut Row, job: &Job, index: i64, was_running: bool) -> DbResult<ClaimedItem> {
+    Ok(ClaimedItem {
+        claim: ItemClaim {
+            job: job.id.clone(),
+            index: number(index)?,
+            number: number(row.take::<i64>(3)?.saturating_add(1))?,
+        },
+        account: job.account.clone(),
+        job_created_at: job.created_at,
+        language: job.language.clone(),
+        is_cancelled: job.status == JobStatus::Cancelled,
+        video: video(row.get(1)?)?,
+        attempts: row.take(4)?,
+        interruptions: row.take::<u32>(6)?.saturating_add(u32::from(was_running)),
+        failing_since: row.take::<Option<i64>>(5)?.map(Timestamp::from_millis),
+    })
 }
 
 /// Jobs, and their items, that are due after `latest`, in milliseconds, are due at that time.
@@ -240,7 +257,8 @@ impl WriteTx for ReturnItemTx {
         let (index, number) = claim_columns(&self.claim)?;
         let (due_at, attempts) = (self.returned.due_at.as_millis(), i64::from(self.returned.is_attempt));
         let (is_failure, now) = (i64::from(self.returned.is_failure), self.now.as_millis());
-        let row = values![self.claim.job.as_str(), index, number, due_at, attempts, is_failure, now];
+        let pause = due_at.saturating_sub(now).max(0);
+        let row = values![self.claim.job.as_str(), index, number, due_at, attempts, is_failure, now, pause];
         if db.execute(RETURN_ITEM, &row).await? == 0 {
             return Ok(false);
         }

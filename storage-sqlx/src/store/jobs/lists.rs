@@ -47,13 +47,19 @@ const PICK_LISTING: Statement = sql! {
 };
 const ADD_CLAIM: &str = "INSERT INTO job_lists (job, claims, attempts) VALUES ($1, 1, 0)
     ON CONFLICT (job) DO UPDATE SET claims = job_lists.claims + 1";
-const FIND_LISTING: &str = "SELECT claims, position, attempts, failing_since FROM job_lists WHERE job = $1";
+const FIND_LISTING: &str =
+    "SELECT claims, position, attempts, failing_since, open_claims FROM job_lists WHERE job = $1";
+/// Counts a claim of a page that was read from its row.
+const COUNT_CLAIM: &str = "UPDATE job_lists SET open_claims = $2 WHERE job = $1";
 pub(super) const EXTEND_LISTING: &str = "UPDATE jobs SET due_at = $3 WHERE id = $1 AND status = 'listing'
     AND EXISTS (SELECT 1 FROM job_lists WHERE job = $1 AND claims = $2)";
-/// Ends a claim: a later effect of it is void.
-const END_CLAIM: &str = "UPDATE job_lists SET claims = claims + 1, attempts = attempts + $3,
-        failing_since = CASE WHEN $4 = 0 OR failing_since <= $5 THEN failing_since ELSE $5 END
+/// Ends a claim: a later effect of it is void. `$6` is the time until the page is due.
+const END_CLAIM: &str = "UPDATE job_lists SET claims = claims + 1, attempts = attempts + $3, open_claims = 0,
+        failing_since = CASE WHEN $3 = 1 THEN NULL WHEN $4 = 0 THEN failing_since + $6
+            WHEN failing_since <= $5 THEN failing_since ELSE $5 END
     WHERE job = $1 AND claims = $2";
+/// Ends the failures of a list before a pause.
+pub(super) const END_FAILURES: &str = "UPDATE job_lists SET failing_since = NULL WHERE job = $1";
 const SET_POSITION: &str =
     "UPDATE job_lists SET position = $2, attempts = 0, failing_since = NULL WHERE job = $1";
 const VIDEOS: &str = "SELECT video FROM job_items WHERE job = $1 AND video IS NOT NULL";
@@ -62,8 +68,17 @@ pub(super) const CLOSE_LIST: &str = "DELETE FROM job_lists WHERE job = $1";
 
 /// Frequent statements, for the test of the query plans.
 #[cfg(all(test, feature = "sqlite"))]
-pub(super) const INDEXED_STATEMENTS: [&str; 7] =
-    [ADD_CLAIM, FIND_LISTING, EXTEND_LISTING, END_CLAIM, SET_POSITION, VIDEOS, CLOSE_LIST];
+pub(super) const INDEXED_STATEMENTS: [&str; 9] = [
+    ADD_CLAIM,
+    FIND_LISTING,
+    COUNT_CLAIM,
+    EXTEND_LISTING,
+    END_CLAIM,
+    END_FAILURES,
+    SET_POSITION,
+    VIDEOS,
+    CLOSE_LIST,
+];
 
 /// Claims a page of the list whose turn it is.
 pub(super) struct ClaimListingTx {
@@ -92,7 +107,12 @@ impl WriteTx for ClaimListingTx {
                 Err(error) if is_damaged(&error) => {
                     tracing::error!(job = %id, ?error, "stored list of a job is unreadable");
                 }
-                listing => return listing.map(Some),
+                listing => {
+                    let listing = listing?;
+                    let row = values![id.as_str(), listing.interruptions.saturating_add(1)];
+                    db.execute(COUNT_CLAIM, &row).await?;
+                    return Ok(Some(listing));
+                }
             }
         }
     }
@@ -107,10 +127,12 @@ fn read_listing(job: Job, row: Option<Row>) -> DbResult<ClaimedListing> {
     Ok(ClaimedListing {
         claim: ListingClaim { job: job.id, number: take_number(&mut row, 0)? },
         account: job.account,
+        job_created_at: job.created_at,
         list,
         items: job.counts.total,
         position: position.map(|text| ListPosition::new(text).ok_or_else(too_long)).transpose()?,
         attempts: row.take(2)?,
+        interruptions: row.take(4)?,
         failing_since: row.take::<Option<i64>>(3)?.map(Timestamp::from_millis),
     })
 }
@@ -127,18 +149,20 @@ impl WriteTx for EndListingTx {
 
     async fn run<S: Session>(&self, db: &mut S) -> DbResult<bool> {
         let Some(mut job) = lock_job(db, &self.claim.job).await? else { return Ok(false) };
-        let (is_failure, is_attempt) = match &self.outcome {
-            ListingOutcome::Again { is_failure, is_attempt, .. } => (*is_failure, *is_attempt),
+        let (due_at, is_failure, is_attempt) = match &self.outcome {
+            ListingOutcome::Again { due_at, is_failure, is_attempt } => (*due_at, *is_failure, *is_attempt),
             ListingOutcome::Page { .. } | ListingOutcome::Failed(_) | ListingOutcome::Paused { .. } => {
-                (false, false)
+                (self.now, false, false)
             }
         };
+        let (due_at, now) = (due_at.as_millis(), self.now.as_millis());
         let row = values![
             job.id.as_str(),
             column(self.claim.number)?,
             i64::from(is_attempt),
             i64::from(is_failure),
-            self.now.as_millis(),
+            now,
+            due_at.saturating_sub(now).max(0),
         ];
         if !job.is_list_open() || db.execute(END_CLAIM, &row).await? == 0 {
             return Ok(false);

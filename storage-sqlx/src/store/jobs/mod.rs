@@ -23,7 +23,8 @@ use claim::{
     next_due,
 };
 use events::{DELETE_SECRET, change_job, delete_events, record_event};
-use lists::{CLOSE_LIST, ClaimListingTx, EXTEND_LISTING, EndListingTx, IS_LISTING_DUE};
+use lists::{CLOSE_LIST, ClaimListingTx, END_FAILURES, EXTEND_LISTING, EndListingTx, IS_LISTING_DUE};
+pub(super) use rows::is_damaged;
 use rows::{
     FIND_JOB, find_readable, insert_job, job_columns, lock_job, read_due_job, read_job, read_listed_item,
     read_listed_job, take_number, update_job,
@@ -48,7 +49,7 @@ const LOCK_ACCOUNT: Statement = sql! {
 };
 const COUNT_JOBS: &str = "SELECT count(*), coalesce(sum(CASE WHEN ended_at IS NULL THEN 1 ELSE 0 END), 0),
     coalesce(max(CASE WHEN due_at IS NOT NULL THEN turn ELSE 0 END), 0) FROM jobs WHERE account = $1";
-/// A cancelled job with running items is due.
+/// A cancelled job with items that had started is due.
 const OLDEST_ENDED: &str =
     "SELECT id FROM jobs WHERE account = $1 AND ended_at IS NOT NULL AND due_at IS NULL
     ORDER BY created_at, id LIMIT $2";
@@ -68,8 +69,12 @@ const JOBS_OF_ACCOUNT: &str = concat!(
 );
 const ITEMS: &str = "SELECT idx, url, video, status, reason, message, job FROM job_items
     WHERE job = $1 AND idx >= $2 ORDER BY idx LIMIT $3";
-const SKIP_ITEMS: &str =
-    "UPDATE job_items SET status = 'skipped', due_at = NULL WHERE job = $1 AND status = 'queued'";
+/// A queued item that was claimed before may be charged: it is not skipped.
+const SKIP_ITEMS: &str = "UPDATE job_items SET status = 'skipped', due_at = NULL
+    WHERE job = $1 AND status = 'queued' AND claims = 0";
+/// Ends the failures of items before a pause.
+const END_ITEM_FAILURES: &str =
+    "UPDATE job_items SET failing_since = NULL WHERE job = $1 AND failing_since IS NOT NULL";
 /// Whether a pause is to be checked. A read, so that an idle server writes nothing.
 const IS_PAUSE_DUE: &str =
     "SELECT 1 FROM jobs WHERE due_at <= $1 AND status = 'paused' ORDER BY turn, id LIMIT 1";
@@ -273,6 +278,8 @@ impl WriteTx for ResumeJobTx {
         }
         job.resume(self.now);
         update_job(db, &job).await?;
+        let statement = if job.is_list_open() { END_FAILURES } else { END_ITEM_FAILURES };
+        db.execute(statement, &values![self.id.as_str()]).await?;
         Ok(true)
     }
 }

@@ -197,7 +197,7 @@ where
 }
 
 /// Whether a row cannot be decoded. Others may be readable.
-pub(super) fn is_damaged(error: &DbError) -> bool {
+pub(in crate::store) fn is_damaged(error: &DbError) -> bool {
     match error {
         DbError::Rejected(error) => error.kind() == ErrorKind::Corrupt,
         error => matches!(error, DbError::Unreadable),

@@ -15,12 +15,30 @@ use transcript_core::{
 use super::*;
 
 /// Works on the jobs of the only process.
-fn start_runner(life: &ProcessLife) -> JoinHandle<()> {
+pub(super) fn start_runner(life: &ProcessLife) -> JoinHandle<()> {
     start_runner_of(Arc::clone(&life.accounts[0].jobs))
 }
 
 fn start_runner_of(jobs: Arc<AccountJobs>) -> JoinHandle<()> {
     tokio::spawn(run_jobs(move || Arc::clone(&jobs), std::future::pending()))
+}
+
+/// Creates a job. Its response is not delivered.
+pub(super) async fn try_create(
+    life: &ProcessLife,
+    account: &SimAccount,
+    idempotency_key: Option<&str>,
+    params: JobParams,
+) -> Result<CreatedJob, V1Error> {
+    let accounts = &life.accounts[0];
+    let admitted = account.admit(accounts, V1Endpoint::StartJob, idempotency_key, "").await.unwrap();
+    let V1Admission::Admitted(guard) = admitted else { panic!("a stored response") };
+    accounts.jobs.create(*guard, params).await
+}
+
+/// The parameters of a job for a link.
+pub(super) fn for_link(url: &str) -> JobParams {
+    JobParams { urls: Some(vec![url.to_owned()]), ..JobParams::default() }
 }
 
 /// Creates a job for a link. Its response is not delivered.
@@ -30,24 +48,20 @@ async fn create(
     idempotency_key: Option<&str>,
     url: &str,
 ) -> CreatedJob {
-    let accounts = &life.accounts[0];
-    let admitted = account.admit(accounts, V1Endpoint::StartJob, idempotency_key, "").await.unwrap();
-    let V1Admission::Admitted(guard) = admitted else { panic!("a stored response") };
-    let params = JobParams { urls: Some(vec![url.to_owned()]), ..JobParams::default() };
-    accounts.jobs.create(*guard, params).await.unwrap()
+    try_create(life, account, idempotency_key, for_link(url)).await.unwrap()
 }
 
 /// Creates a job; returns its id.
-async fn start(life: &ProcessLife, account: &SimAccount, video: &VideoId) -> JobId {
+pub(super) async fn start(life: &ProcessLife, account: &SimAccount, video: &VideoId) -> JobId {
     create(life, account, None, &video.address()).await.view.job.id.clone()
 }
 
-async fn job(life: &ProcessLife, id: &JobId) -> Job {
+pub(super) async fn job(life: &ProcessLife, id: &JobId) -> Job {
     life.accounts[0].jobs.store().job(id).await.unwrap().unwrap()
 }
 
 /// Stores a job without items.
-async fn store(life: &ProcessLife, job: Job) {
+pub(super) async fn store(life: &ProcessLife, job: Job) {
     let limits = JobLimits { unfinished: 1_000, stored: 1_000 };
     life.accounts[0].jobs.store().create(job, Vec::new(), limits).await.unwrap();
 }
@@ -174,11 +188,11 @@ fn job_item_charged_before_price_change_ends() {
         advance(20).await;
         runner.abort();
         life.world.gate.set_faults(FaultPlan::NoFaults);
-        assert_eq!((job(&life, &id).await.counts.running, remaining(&life, &account).await), (1, 7));
+        assert_eq!((job(&life, &id).await.counts.ended(), remaining(&life, &account).await), (0, 7));
         let accounts = &life.accounts[0];
         let options = AccountsOptions { credits_per_transcript: 3, ..accounts.options().clone() };
         let runner = start_runner_of(accounts.with_options(options).jobs);
-        advance(60).await;
+        advance(90).await;
         let ended = job(&life, &id).await;
         assert_eq!((ended.status, ended.spent), (JobStatus::Completed, 1), "it costs what was charged");
         assert_eq!(remaining(&life, &account).await, 7);

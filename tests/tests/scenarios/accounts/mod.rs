@@ -1,6 +1,7 @@
 //! Scenarios of accounts, one per rule, in the simulated world with its oracle.
 
 mod abandoned;
+mod job_failures;
 mod jobs;
 mod keys;
 mod months;

@@ -29,7 +29,12 @@ with zipfile.ZipFile(sys.argv[1]) as file:
 ";
 
 /// The names and contents of the files.
-async fn files(server: &ServerFixture, key: &str, id: &str, query: &str) -> Result<Vec<(String, String)>> {
+pub(super) async fn files(
+    server: &ServerFixture,
+    key: &str,
+    id: &str,
+    query: &str,
+) -> Result<Vec<(String, String)>> {
     let reply = call(server, key, Method::GET, &format!("/{id}/results?{query}"), &Value::Null).await?;
     ensure!(reply.status == 200, "{query}: {}", reply.text());
     assert_eq!(reply.header("content-type"), "application/zip");

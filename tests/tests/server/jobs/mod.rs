@@ -1,5 +1,6 @@
 //! Jobs of the v1 API on the built server (specification 4.18).
 
+mod damage;
 mod files;
 mod interface;
 mod large;

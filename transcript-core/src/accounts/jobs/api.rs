@@ -3,18 +3,18 @@
 use std::sync::Arc;
 
 use super::{
-    AccountJobs, CreateJobOutcome, ItemFailure, ItemStatus, Job, JobItem, JobParams,
+    AccountJobs, CreateJobOutcome, ItemFailure, Job, JobItem, JobParams, NewItem,
     source::{JobSource, new_items},
 };
 use crate::{
     accounts::{
         RequestGuard, StoredResponse, V1Error,
         charge::derive_id,
-        idempotency_lease::REPEAT_WINDOW,
+        idempotency_lease::{KEY_OF_OTHER_REQUEST, REPEAT_WINDOW},
         transcript::{LanguagePreference, without_english},
         webhooks::check_callback_url,
     },
-    archive::{StoredTranscript, TrackSelector},
+    archive::TrackSelector,
     debug_fields,
     directory::{Account, AccountRef},
     engine::FailureReason,
@@ -164,6 +164,7 @@ impl AccountJobs {
 
     async fn create_job(&self, guard: &RequestGuard, params: JobParams) -> Result<JobView, V1Error> {
         let source = params.source(self.context.options.items_per_job)?;
+        let names_limit = params.limit.is_some();
         if let JobSource::List(list) = &source
             && !self.context.transcripts.has_video_lister(list.list.platform())
         {
@@ -181,16 +182,6 @@ impl AccountJobs {
         let account = &guard.caller().account;
         let (account_id, now) = (account.id.clone(), self.context.now());
         let (id, earlier) = job_ids(guard.work_id(), now);
-        if guard.has_idempotency_key() {
-            for earlier in earlier {
-                let found = self.context.retry_store(|| self.store.job(&earlier)).await;
-                let is_repeated =
-                    |job: &Job| job.account == account.id && now.since(job.created_at) < REPEAT_WINDOW;
-                if let Some(job) = found.map_err(V1Error::from_store_error)?.filter(is_repeated) {
-                    return self.view(account, job).await;
-                }
-            }
-        }
         let (job, items) = match source {
             JobSource::Links(urls) => {
                 let items = new_items(urls);
@@ -199,18 +190,56 @@ impl AccountJobs {
             JobSource::List(list) => (Job::of_list(id, account_id, params.lang, list, now), Vec::new()),
         };
         let job = Job { callback_url: params.callback_url, ..job };
+        if guard.has_idempotency_key() {
+            for earlier in earlier {
+                let found = self.context.retry_store(|| self.store.job(&earlier)).await;
+                let is_repeated =
+                    |job: &Job| job.account == account.id && now.since(job.created_at) < REPEAT_WINDOW;
+                if let Some(stored) = found.map_err(V1Error::from_store_error)?.filter(is_repeated) {
+                    self.check_same_request(&stored, &job, &items, names_limit).await?;
+                    return self.view(account, stored).await;
+                }
+            }
+        }
         let limits = self.limits();
         let create = || self.store.create(job.clone(), items.clone(), limits);
         let created = self.context.retry_store(create).await.map_err(V1Error::from_store_error)?;
         let job = match created {
             CreateJobOutcome::Created => job,
-            CreateJobOutcome::Exists(stored) if stored.account == account.id => *stored,
+            CreateJobOutcome::Exists(stored) if stored.account == account.id => {
+                self.check_same_request(&stored, &job, &items, names_limit).await?;
+                *stored
+            }
             CreateJobOutcome::Exists(_) => return Err(not_found()),
             CreateJobOutcome::TooMany => return Err(too_many(limits.unfinished)),
         };
         self.delete_if_erased(account).await?;
         self.wake.notify_one();
         self.view(account, job).await
+    }
+
+    /// Checks that a stored job is of the same request as a new one with these items.
+    ///
+    /// The idempotency store compares bodies, but it deletes the key of a request without a response.
+    async fn check_same_request(
+        &self,
+        stored: &Job,
+        job: &Job,
+        items: &[NewItem],
+        names_limit: bool,
+    ) -> Result<(), V1Error> {
+        // The items of a list are added later.
+        let limit = u32::try_from(items.len()).unwrap_or(u32::MAX);
+        let found = self.context.retry_store(|| self.store.items(&stored.id, 0, limit)).await;
+        let found = found.map_err(V1Error::from_store_error)?;
+        let is_requested = |item: &JobItem| {
+            let new = usize::try_from(item.index).ok().and_then(|index| items.get(index));
+            new.is_some_and(|new| new.url == item.url)
+        };
+        if stored.is_same_request(job, names_limit) && found.iter().all(is_requested) {
+            return Ok(());
+        }
+        Err(V1Error::BadRequest(KEY_OF_OTHER_REQUEST.to_owned()))
     }
 
     /// Deletes the jobs of an account that was erased after the request was admitted.
@@ -299,7 +328,7 @@ impl AccountJobs {
     /// The items that follow those of a page.
     ///
     /// # Errors
-    /// [`V1Error::Internal`].
+    /// [`V1Error::NotFound`] if the job was deleted since; [`V1Error::Internal`].
     pub async fn next_results(
         self: &Arc<Self>,
         job: Job,
@@ -313,33 +342,15 @@ impl AccountJobs {
     async fn results_of(&self, job: Job, from: u64, limit: u32) -> Result<ResultsPage, V1Error> {
         let found = self.context.retry_store(|| self.store.items(&job.id, from, limit)).await;
         let items = found.map_err(V1Error::from_store_error)?;
+        // A deleted job has no more items, as one whose last item was read; another one may have its id.
+        let stored = self.context.retry_store(|| self.store.job(&job.id)).await;
+        let stored = stored.map_err(V1Error::from_store_error)?;
+        if stored.is_none_or(|stored| stored.created_at != job.created_at) {
+            return Err(not_found());
+        }
         let next = items.last().map(|last| last.index.saturating_add(1));
         let next = next.filter(|next| *next < job.counts.total);
         Ok(ResultsPage { job, items, next })
-    }
-
-    /// The transcript of a delivered item; `None` if it was withdrawn since, or the item has none.
-    ///
-    /// # Errors
-    /// [`V1Error::Internal`].
-    pub async fn transcript(
-        self: &Arc<Self>,
-        job: &Job,
-        item: &JobItem,
-    ) -> Result<Option<StoredTranscript>, V1Error> {
-        let Some(video) = item.video.clone().filter(|_| item.status == ItemStatus::Done) else {
-            return Ok(None);
-        };
-        let preference = LanguagePreference::parse(job.language.as_deref())?;
-        let delivery = Arc::clone(&self.delivery);
-        let work = async move {
-            match delivery.find_archived(&video, &preference).await {
-                Ok(found) => Ok(found.archived().cloned()),
-                Err(V1Error::Unavailable(_)) => Ok(None),
-                Err(error) => Err(error),
-            }
-        };
-        self.context.task(work).await
     }
 
     /// The known tracks of a failed item's video, if it has no transcript in the language of the job; otherwise none.

@@ -39,6 +39,8 @@ pub struct ClaimedListing {
     pub claim: ListingClaim,
     /// The account that owns the job.
     pub account: AccountId,
+    /// When the job was created.
+    pub job_created_at: Timestamp,
     /// The list.
     pub list: SourceList,
     /// The number of items of the pages before.
@@ -47,7 +49,9 @@ pub struct ClaimedListing {
     pub position: Option<ListPosition>,
     /// The number of attempts at this page that failed for a reason that may pass.
     pub attempts: u32,
-    /// When the first attempt at this page failed; `None` if none has.
+    /// The number of claims of this page in a row that ended with their lease.
+    pub interruptions: u32,
+    /// Since when it fails without an attempt, as that of [`super::ClaimedItem`].
     pub failing_since: Option<Timestamp>,
 }
 
@@ -67,9 +71,9 @@ pub enum ListingOutcome {
     Again {
         /// When it is due.
         due_at: Timestamp,
-        /// Whether its request failed.
+        /// Whether it failed without an attempt.
         is_failure: bool,
-        /// Whether it counts as an attempt.
+        /// Whether an attempt failed.
         is_attempt: bool,
     },
     /// The job pauses: the page is read after it is resumed.

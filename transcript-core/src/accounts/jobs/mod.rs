@@ -7,6 +7,7 @@
 
 mod api;
 mod fetch;
+mod item_transcript;
 mod list;
 mod list_worker;
 mod people;
@@ -23,6 +24,7 @@ use std::{sync::Arc, time::Duration};
 use tokio::sync::Notify;
 
 pub use api::{CreatedJob, JobPage, JobView, PAGE_MAX, ResultsPage};
+pub use item_transcript::ItemTranscript;
 pub use list::{ClaimedListing, ListingClaim, ListingOutcome, SourceList};
 pub use records::{
     ClaimedItem, ItemClaim, ItemFailure, ItemOutcome, ItemReturn, ItemStatus, Job, JobCounts, JobItem,

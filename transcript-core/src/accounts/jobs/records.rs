@@ -210,7 +210,9 @@ pub struct ClaimedItem {
     pub video: VideoId,
     /// The number of earlier attempts that failed for a reason that may pass.
     pub attempts: u32,
-    /// When its first fetch failed; `None` if none has.
+    /// The number of claims in a row that ended with their lease.
+    pub interruptions: u32,
+    /// Since when it fails without an attempt, as [`ItemReturn::failing_since`] counts it; `None` if it does not.
     pub failing_since: Option<Timestamp>,
 }
 
@@ -260,12 +262,25 @@ impl ItemOutcome {
 pub struct ItemReturn {
     /// When it is due again.
     pub due_at: Timestamp,
-    /// Whether its fetch failed.
+    /// Whether it failed without an attempt.
     pub is_failure: bool,
-    /// Whether it counts as an attempt.
+    /// Whether an attempt failed.
     pub is_attempt: bool,
     /// The pause of the job, if it has a reason to pause.
     pub pause: Option<PauseReason>,
+}
+
+impl ItemReturn {
+    /// Since when the item fails, or the page of a list that is returned in the same way.
+    ///
+    /// An attempt ends the failures before it. The time that it waits without a failure does not count.
+    pub fn failing_since(&self, stored: Option<Timestamp>, now: Timestamp) -> Option<Timestamp> {
+        match (self.is_attempt, self.is_failure) {
+            (true, _) => None,
+            (false, true) => Some(stored.map_or(now, |since| since.min(now))),
+            (false, false) => stored.map(|since| since.plus(self.due_at.since(now))),
+        }
+    }
 }
 
 /// Effects of operations on the row of a job. Every store uses them.
@@ -297,6 +312,18 @@ impl Job {
         };
         job.complete_if_done(now);
         job
+    }
+
+    /// Whether a new job has the parameters of this one, apart from links.
+    ///
+    /// `names_limit` is whether its request names the limit of its list: otherwise that is a setting, which may have
+    /// changed.
+    pub(super) fn is_same_request(&self, new: &Self, names_limit: bool) -> bool {
+        let limit = |list: &SourceList| names_limit.then_some(list.limit);
+        let list = |job: &Self| job.list.as_ref().map(|list| (list.list.clone(), limit(list), list.since));
+        let links = |job: &Self| job.list.is_none().then_some(job.counts.total);
+        (&self.language, &self.callback_url) == (&new.language, &new.callback_url)
+            && (list(self), links(self)) == (list(new), links(new))
     }
 
     /// An item starts, for the first time or again after its lease expired.
@@ -354,7 +381,7 @@ impl Job {
         }
     }
 
-    /// The account cancels the job: `skipped` items had not started; the lease of a running one ends at `due_at`.
+    /// The account cancels the job: `skipped` items had not started; the next of the others is due at `due_at`.
     pub fn cancel(&mut self, skipped: u64, due_at: Option<Timestamp>, now: Timestamp) {
         self.counts.skipped = self.counts.skipped.saturating_add(skipped);
         self.status = JobStatus::Cancelled;

@@ -119,6 +119,7 @@ pub trait JobStore: fmt::Debug + Send + Sync + 'static {
     ///
     /// **Behaviour**
     /// - An item is due from its due time on; that of a claimed item is the end of its lease.
+    /// - The claims in a row that ended with their lease are counted ([`ClaimedItem::interruptions`]).
     /// - Accounts take turns, one item each; the items of an account are claimed job by job, in order.
     /// - Accounts with as many items as [`ClaimLimits`] allows are left out.
     /// - Items of paused jobs are not claimed. Of a cancelled job only items that had started are claimed.
@@ -141,6 +142,9 @@ pub trait JobStore: fmt::Debug + Send + Sync + 'static {
     ///
     /// **Behaviour**
     /// - A paused job is due for a check when the item is due. An item of a cancelled job returns too.
+    /// - It ends the claims in a row that ended with their lease.
+    /// - Since when it fails follows from [`ItemReturn::failing_since`]: an attempt ends the failures before it, and
+    ///   time in which the item only waits does not count to them.
     /// - A failure is the first one also if the stored time of the first one is after `now`: a clock that was ahead and was
     ///   corrected since stored it.
     async fn return_item(&self, claim: &ItemClaim, returned: ItemReturn, now: Timestamp) -> Result<bool>;
@@ -148,7 +152,7 @@ pub trait JobStore: fmt::Debug + Send + Sync + 'static {
     /// Claims the next page of a list until `lease_until`; `None` if none is due.
     ///
     /// **Behaviour**
-    /// - Accounts take turns, as for items.
+    /// - Accounts take turns, and claims that ended with their lease are counted, as for items.
     /// - Lists of paused and of ended jobs, and those of `busy` platforms, are not claimed.
     async fn claim_listing(
         &self,
@@ -166,7 +170,8 @@ pub trait JobStore: fmt::Debug + Send + Sync + 'static {
     /// - A page adds its videos as items, and the position of the next one. The last page queues the job.
     /// - If the list cannot be read, the job fails: its items are skipped.
     /// - A pause changes no job that was paused or has ended since.
-    /// - The first failure is that of [`JobStore::return_item`].
+    /// - Which failure is the first follows from the rules of [`JobStore::return_item`]. A page that was read ends
+    ///   attempts and failures.
     async fn end_listing(
         &self,
         claim: &ListingClaim,
@@ -174,9 +179,12 @@ pub trait JobStore: fmt::Debug + Send + Sync + 'static {
         now: Timestamp,
     ) -> Result<bool>;
 
-    /// Cancels a job: queued items are skipped, and no more of its list is read. Returns the job; `None` if there is none.
+    /// Cancels a job. Returns the job; `None` if there is none.
     ///
-    /// **Behaviour**: a job that has ended is unchanged.
+    /// **Behaviour**
+    /// - Items that were never claimed are skipped, and no more of its list is read. An item that was claimed may be
+    ///   charged: it stays due, also if it was returned.
+    /// - A job that has ended is unchanged.
     async fn cancel(&self, id: &JobId, now: Timestamp) -> Result<Option<Job>>;
 
     /// Paused jobs whose reason is to be checked, at most `limit`; the next check of each is due at `next_check`.
@@ -189,6 +197,8 @@ pub trait JobStore: fmt::Debug + Send + Sync + 'static {
     async fn take_paused(&self, now: Timestamp, next_check: Timestamp, limit: u32) -> Result<Vec<Job>>;
 
     /// Ends the pause of a job if this is its reason; `false` if it is not paused for it.
+    ///
+    /// **Behaviour**: it ends the failures of its items and of its list, because the time of the pause does not count.
     async fn resume(&self, id: &JobId, reason: PauseReason, now: Timestamp) -> Result<bool>;
 
     /// Pauses a job for the operator. Returns the job; `None` if there is none.
@@ -204,7 +214,7 @@ pub trait JobStore: fmt::Debug + Send + Sync + 'static {
 
     /// Deletes at most `limit` jobs that ended before a time; returns their number.
     ///
-    /// **Behaviour**: a cancelled job stays until its running items have ended.
+    /// **Behaviour**: a cancelled job stays until its items that had started have ended.
     async fn delete_ended(&self, before: Timestamp, limit: u32) -> Result<u64>;
 
     /// Deletes all jobs of an account, with their events and the generation of its webhook secret; returns their number.

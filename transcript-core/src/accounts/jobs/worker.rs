@@ -17,16 +17,28 @@ use crate::{
     directory::{Account, AccountRef},
     engine::{FailureReason, NoTranscript},
     error::{ErrorKind, Result},
-    ids::{HoldId, JobId},
+    ids::JobId,
     ledger::{HoldOutcome, HoldState, SettleOutcome, SpendResult},
-    retry::{Backoff, retry_store_persistently, with_timeout},
+    retry::{Backoff, keep_renewed, retry_store_persistently, with_timeout},
     time::Timestamp,
 };
 
 /// Attempts at an item, or a page of a list, that reached an upstream and failed for a reason that may pass.
 pub(super) const ATTEMPTS_MAX: u32 = 4;
-/// How long an item or a page is tried whose requests fail before they reach an upstream.
-pub(super) const FAILING_MAX: Duration = Duration::from_secs(24 * 3_600);
+/// Claims of an item, or a page of a list, in a row that ended with their lease: it may end each server, or its outcome
+/// is not stored.
+pub(super) const INTERRUPTIONS_MAX: u32 = 5;
+/// How long an item or a page is tried that fails before it reaches an upstream.
+const FAILING_MAX: Duration = Duration::from_secs(24 * 3_600);
+/// The reason of an item whose stored data cannot be read.
+pub(super) const DAMAGED: &str = "damaged";
+/// The reason of an item at which servers ended.
+const INTERRUPTED: &str = "interrupted";
+/// What an item says whose charge cannot be read.
+const CHARGE_DAMAGED: &str =
+    "The stored charge of this video is damaged. The operator of this service must repair it.";
+/// What an item says whose fetches failed for a day before they reached an upstream.
+const FAILED_TOO_LONG: &str = "The fetch was tried for a day and could not begin. ";
 /// Pause before the second attempt; it doubles with each further one.
 const FIRST_PAUSE: Duration = Duration::from_secs(5);
 /// The longest pause of an item.
@@ -56,10 +68,10 @@ impl Claim {
     }
 }
 
-/// A failed fetch that is repeated.
+/// A failure after which an item is tried again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct FetchFailure {
-    /// Whether it reached an upstream, so that it counts as an attempt.
+pub(super) struct TransientFailure {
+    /// Whether its fetch reached an upstream, so that it counts as an attempt.
     pub(super) is_attempt: bool,
 }
 
@@ -72,13 +84,11 @@ pub(super) enum ItemEnd {
     Again {
         /// The time.
         pause: Duration,
-        /// Whether a fetch failed, and whether it reached an upstream.
-        failure: Option<FetchFailure>,
+        /// The failure; `None` if the item only waits.
+        failure: Option<TransientFailure>,
     },
     /// The job pauses.
     Pause(PauseReason),
-    /// The charge may have been made: the item is due when its lease ends, and the charge is then repeated.
-    Unknown,
 }
 
 impl AccountJobs {
@@ -99,11 +109,9 @@ impl AccountJobs {
     pub(super) async fn work(self: Arc<Self>, item: ClaimedItem) {
         let mut heartbeat = JoinSet::new();
         heartbeat.spawn(Arc::clone(&self).keep_claim(Claim::Item(item.claim.clone())));
-        // The cause of an error is logged where it happened.
-        let later = ItemEnd::Again { pause: STORE_PAUSE, failure: None };
         let end = tokio::select! {
             biased;
-            end = self.obtain(&item) => end.unwrap_or(later),
+            end = self.obtain(&item) => end,
             // The job was deleted, or another server has the item: its place is for other items.
             _ = heartbeat.join_next() => {
                 tracing::info!(job = %item.claim.job, "claim of a job item ended during its work");
@@ -111,12 +119,7 @@ impl AccountJobs {
             }
         };
         let stored = match end {
-            ItemEnd::Unknown => return,
             ItemEnd::Ended(outcome) => self.end(&item, outcome).await,
-            // What a cancellation interrupts is not tried again.
-            ItemEnd::Again { .. } | ItemEnd::Pause(_) if item.is_cancelled => {
-                self.end(&item, ItemOutcome::Skipped).await
-            }
             ItemEnd::Again { pause, failure } => self.again(&item, pause, failure, None).await,
             ItemEnd::Pause(reason) => self.again(&item, CHECK_INTERVAL, None, Some(reason)).await,
         };
@@ -127,8 +130,35 @@ impl AccountJobs {
         }
     }
 
-    /// Delivers the transcript of an item, and charges it.
-    async fn obtain(&self, item: &ClaimedItem) -> Result<ItemEnd, V1Error> {
+    /// Delivers the transcript of an item, and charges it once, whatever happened to earlier claims.
+    async fn obtain(&self, item: &ClaimedItem) -> ItemEnd {
+        let mut charged = None;
+        if item.claim.number > 1 {
+            charged = match self.find_charge(item).await {
+                Ok(charged) => charged,
+                Err(end) => return end,
+            };
+        }
+        if item.is_cancelled && charged.unwrap_or_default() == 0 {
+            let skipped = self.skip(item).await;
+            return skipped.unwrap_or_else(|error| not_obtained(&error, item, self.context.now()));
+        }
+        if INTERRUPTIONS_MAX <= item.interruptions {
+            return charged.map_or_else(|| ended(interrupted("video")), done);
+        }
+        let delivered = self.deliver(item, charged).await;
+        let is_damaged = matches!(delivered, Err(V1Error::Damaged));
+        let end = delivered.unwrap_or_else(|error| not_obtained(&error, item, self.context.now()));
+        match (charged, end) {
+            // The transcript is gone since the charge: only a failure that may pass is worth a repetition.
+            (Some(_), end @ ItemEnd::Again { .. }) if !is_damaged && !item.is_cancelled => end,
+            (Some(spent), _) => done(spent),
+            (None, end) => end,
+        }
+    }
+
+    /// Delivers the transcript of an item, and charges it unless an earlier claim has `charged` this many credits.
+    async fn deliver(&self, item: &ClaimedItem, charged: Option<u64>) -> Result<ItemEnd, V1Error> {
         let reference = AccountRef::Id(item.account.clone());
         let account = self.context.retry_store(|| self.directory.account(&reference)).await;
         let account = match account.map_err(V1Error::from_store_error)? {
@@ -138,7 +168,7 @@ impl AccountJobs {
         };
         let preference = LanguagePreference::parse(item.language.as_deref())?;
         let selector = match self.delivery.find_archived(&item.video, &preference).await {
-            Ok(PreferredTrack::Archived(_)) => return self.charge(&account, item).await,
+            Ok(PreferredTrack::Archived(_)) => return self.charge(&account, item, charged).await,
             Ok(PreferredTrack::Missing(selector)) => selector,
             Err(V1Error::Unavailable(none)) => return Ok(no_captions(none.message)),
             Err(error) => return Err(error),
@@ -148,13 +178,13 @@ impl AccountJobs {
             ItemFetch::Unavailable(none) => return Ok(unavailable(none, item, self.context.now())),
             ItemFetch::PaymentRequired => return Ok(ItemEnd::Pause(PauseReason::PaymentRequired)),
             ItemFetch::Limited(seconds) => {
-                let pause = Duration::from_secs(seconds).min(PAUSE_MAX);
+                let pause = pause_after(item.attempts, Some(Duration::from_secs(seconds)));
                 return Ok(ItemEnd::Again { pause, failure: None });
             }
         }
         // The video may have no transcript in the language.
         match self.delivery.find_archived(&item.video, &preference).await {
-            Ok(PreferredTrack::Archived(_)) => self.charge(&account, item).await,
+            Ok(PreferredTrack::Archived(_)) => self.charge(&account, item, charged).await,
             Ok(PreferredTrack::Missing(_)) => {
                 Ok(no_captions("This video has no transcript in this language.".to_owned()))
             }
@@ -163,35 +193,81 @@ impl AccountJobs {
         }
     }
 
-    /// Charges a delivered item in one step. The id of the charge is the same for every claim.
-    async fn charge(&self, account: &Account, item: &ClaimedItem) -> Result<ItemEnd, V1Error> {
-        let context = &self.context;
-        let (now, cost) = (context.now(), context.options.credits_per_transcript);
-        let plan = context.effective_plan(account, now);
-        let memo = Memo::Transcript(item.video.clone()).to_string();
-        let request = self.credits.hold_request_at(now, account, &plan, charge_id(item), cost, &memo);
-        let spent = self.credits.holds.spend(&request).await.map_err(V1Error::from_store_error)?;
-        Ok(match spent {
-            SpendResult::Spent(_) => ItemEnd::Ended(ItemOutcome::Done { spent: cost }),
-            SpendResult::Refused(HoldOutcome::Insufficient { .. }) => {
-                ItemEnd::Pause(PauseReason::PaymentRequired)
-            }
-            SpendResult::Refused(HoldOutcome::Conflict) => self.end_charged(item, &request.id).await?,
-            SpendResult::Refused(outcome) => not_charged(item, &outcome),
-            SpendResult::Unknown => ItemEnd::Unknown,
+    /// Ends a cancelled item that is not charged.
+    ///
+    /// The id of its charge is used up without credits: an earlier claim that is still running cannot charge it.
+    async fn skip(&self, item: &ClaimedItem) -> Result<ItemEnd, V1Error> {
+        let reference = AccountRef::Id(item.account.clone());
+        let account = self.context.retry_store(|| self.directory.account(&reference)).await;
+        let skipped = ItemEnd::Ended(ItemOutcome::Skipped);
+        let Some(account) = account.map_err(V1Error::from_store_error)? else { return Ok(skipped) };
+        Ok(match self.spend(&account, item, 0).await? {
+            SpendResult::Spent(_) => skipped,
+            SpendResult::Refused(outcome) => match self.find_charge(item).await {
+                Ok(charged) => charged.map_or_else(|| not_charged(item, &outcome), done),
+                Err(end) => end,
+            },
+            SpendResult::Unknown => self.after_uncertain_spend(),
         })
     }
 
-    /// Ends an item that an earlier claim has charged at another price.
-    async fn end_charged(&self, item: &ClaimedItem, id: &HoldId) -> Result<ItemEnd, V1Error> {
-        // A spend is settled: this changes nothing, and returns what was spent.
-        let settled = self.credits.holds.settle(id, vec![0]).await.map_err(V1Error::from_store_error)?;
-        Ok(match settled {
-            SettleOutcome::Exists { state: HoldState::Settled { spent } } => {
-                ItemEnd::Ended(ItemOutcome::Done { spent: spent.iter().sum() })
+    async fn spend(&self, account: &Account, item: &ClaimedItem, cost: u64) -> Result<SpendResult, V1Error> {
+        let now = self.context.now();
+        let plan = self.context.effective_plan(account, now);
+        let memo = Memo::Transcript(item.video.clone()).to_string();
+        let request = self.credits.hold_request_at(now, account, &plan, charge_id(item), cost, &memo);
+        self.credits.holds.spend(&request).await.map_err(V1Error::from_store_error)
+    }
+
+    /// The charge may have been made: the next claim looks for it, when a late one has taken effect.
+    fn after_uncertain_spend(&self) -> ItemEnd {
+        let pause = self.context.transcripts.options().hold;
+        ItemEnd::Again { pause, failure: Some(TransientFailure { is_attempt: false }) }
+    }
+
+    /// Charges a delivered item in one step, unless it is charged. The id of the charge is the same for every claim.
+    async fn charge(
+        &self,
+        account: &Account,
+        item: &ClaimedItem,
+        charged: Option<u64>,
+    ) -> Result<ItemEnd, V1Error> {
+        if let Some(spent) = charged {
+            return Ok(done(spent));
+        }
+        let cost = self.context.options.credits_per_transcript;
+        Ok(match self.spend(account, item, cost).await? {
+            SpendResult::Spent(_) => done(cost),
+            SpendResult::Refused(HoldOutcome::Insufficient { .. }) => {
+                ItemEnd::Pause(PauseReason::PaymentRequired)
             }
-            outcome => not_charged(item, &outcome),
+            // An earlier claim has charged it at another price.
+            SpendResult::Refused(outcome @ HoldOutcome::Conflict) => match self.find_charge(item).await {
+                Ok(charged) => charged.map_or_else(|| not_charged(item, &outcome), done),
+                Err(end) => end,
+            },
+            SpendResult::Refused(outcome) => not_charged(item, &outcome),
+            SpendResult::Unknown => self.after_uncertain_spend(),
         })
+    }
+
+    /// The credits that an earlier claim has charged for an item; `None` if none has.
+    ///
+    /// # Errors
+    /// How the item ends if the ledger fails.
+    async fn find_charge(&self, item: &ClaimedItem) -> Result<Option<u64>, ItemEnd> {
+        // A spend is settled: this changes nothing, and returns what was spent.
+        match self.credits.holds.settle(&charge_id(item), vec![0]).await {
+            Ok(SettleOutcome::Exists { state: HoldState::Settled { spent } }) => Ok(Some(spent.iter().sum())),
+            Ok(_) => Ok(None),
+            Err(error) => {
+                tracing::warn!(job = %item.claim.job, %error, "charge of a job item not found");
+                Err(match error.is_unreadable() {
+                    true => charge_unreadable(item, self.context.now()),
+                    false => ItemEnd::Again { pause: STORE_PAUSE, failure: None },
+                })
+            }
+        }
     }
 
     async fn end(&self, item: &ClaimedItem, outcome: ItemOutcome) -> Result<bool> {
@@ -204,12 +280,13 @@ impl AccountJobs {
         &self,
         item: &ClaimedItem,
         pause: Duration,
-        failure: Option<FetchFailure>,
+        failure: Option<TransientFailure>,
         reason: Option<PauseReason>,
     ) -> Result<bool> {
         let due_at = self.context.now().plus(pause);
         let is_attempt = failure.is_some_and(|failure| failure.is_attempt);
-        let returned = ItemReturn { due_at, is_failure: failure.is_some(), is_attempt, pause: reason };
+        let is_failure = failure.is_some() && !is_attempt;
+        let returned = ItemReturn { due_at, is_failure, is_attempt, pause: reason };
         let give_back = || self.store.return_item(&item.claim, returned.clone(), self.context.now());
         self.context.retry_store(give_back).await
     }
@@ -232,24 +309,26 @@ impl AccountJobs {
         }
     }
 
-    /// Extends a claim in a loop. A failed extension is retried by the next heartbeat.
+    /// Extends a claim in a loop.
     ///
     /// Returns once the claim of an item has ended. That of a list cannot be extended while its job is paused.
     pub(super) async fn keep_claim(self: Arc<Self>, claim: Claim) {
         let options = self.context.transcripts.options();
-        loop {
-            tokio::time::sleep(options.hold_heartbeat).await;
+        let extend = || {
             let lease_until = self.context.now().plus(options.hold);
-            let extension = match &claim {
+            match &claim {
                 Claim::Item(claim) => self.store.extend(claim, lease_until),
                 Claim::Listing(claim) => self.store.extend_listing(claim, lease_until),
-            };
-            match with_timeout(options.store_timeout, extension).await {
-                Ok(false) if matches!(claim, Claim::Item(_)) => return,
-                Ok(_) => {}
-                Err(error) => tracing::warn!(job = %claim.job(), %error, "claim of a job not extended"),
             }
-        }
+        };
+        let has_ended = |extended: &Result<bool>| match extended {
+            Ok(is_extended) => !is_extended && matches!(claim, Claim::Item(_)),
+            Err(error) => {
+                tracing::warn!(job = %claim.job(), %error, "claim of a job not extended");
+                false
+            }
+        };
+        keep_renewed(options.hold_heartbeat, options.store_timeout, extend, has_ended).await;
     }
 
     /// Resumes paused jobs whose reason is gone: a few, because the claims of items wait for it.
@@ -309,6 +388,10 @@ pub(super) fn account_closed() -> ItemFailure {
     failure("account_closed", "The account was closed.")
 }
 
+fn done(spent: u64) -> ItemEnd {
+    ItemEnd::Ended(ItemOutcome::Done { spent })
+}
+
 fn ended(failure: ItemFailure) -> ItemEnd {
     ItemEnd::Ended(ItemOutcome::Failed(failure))
 }
@@ -322,30 +405,64 @@ fn no_captions(message: String) -> ItemEnd {
     ended(failure(FailureReason::NoCaptions.as_str(), message))
 }
 
-/// What follows from a fetch of an item without a transcript.
-pub(super) fn unavailable(none: NoTranscript, item: &ClaimedItem, now: Timestamp) -> ItemEnd {
-    let is_over = item.failing_since.is_some_and(|since| now.since(since) >= FAILING_MAX);
-    let is_final = match none.reason {
-        FailureReason::NoCaptions | FailureReason::ConfigError => true,
-        FailureReason::DailyCap => false,
-        _ if none.attempted => item.attempts.saturating_add(1) >= ATTEMPTS_MAX,
-        _ => is_over,
-    };
-    if is_final {
-        let message = match none.attempted || !is_over {
-            true => none.message,
-            false => format!("The fetch was tried for a day and could not begin. {}", none.message),
-        };
-        return ended(failure(none.reason.as_str(), message));
-    }
-    let pause = pause_after(item.attempts, none.retry_after);
-    // The limit of the service is no failure of a fetch: the item waits for the next day.
-    let is_failure = none.reason != FailureReason::DailyCap;
-    ItemEnd::Again { pause, failure: is_failure.then_some(FetchFailure { is_attempt: none.attempted }) }
+/// The failure of an item or a page at which servers ended; `subject` names it.
+pub(super) fn interrupted(subject: &str) -> ItemFailure {
+    let message = format!("The work on this {subject} was interrupted {INTERRUPTIONS_MAX} times in a row.");
+    failure(INTERRUPTED, message)
 }
 
-/// The pause before a repetition: the named one, or one that grows with the attempts.
+/// Whether a wait of an item or a page of a job of this time counts as a failure: an ended job would be deleted.
+pub(super) fn is_too_old(job_created_at: Timestamp, now: Timestamp) -> bool {
+    now.since(job_created_at) >= RETENTION
+}
+
+/// Whether an item or a page has failed for so long that it is not tried again.
+pub(super) fn is_given_up(failing_since: Option<Timestamp>, now: Timestamp) -> bool {
+    failing_since.is_some_and(|since| now.since(since) >= FAILING_MAX)
+}
+
+/// What follows from an error, whose cause is logged where it happened.
+pub(super) fn not_obtained(error: &V1Error, item: &ClaimedItem, now: Timestamp) -> ItemEnd {
+    let (reason, pause) = match error {
+        // Only the operator can repair it.
+        V1Error::Damaged => (DAMAGED, PAUSE_MAX),
+        _ => (FailureReason::FetchError.as_str(), STORE_PAUSE),
+    };
+    if is_given_up(item.failing_since, now) {
+        return ended(failure(reason, error.message()));
+    }
+    ItemEnd::Again { pause, failure: Some(TransientFailure { is_attempt: false }) }
+}
+
+/// What follows from a charge that cannot be read. A cancelled item does not wait for its repair.
+pub(super) fn charge_unreadable(item: &ClaimedItem, now: Timestamp) -> ItemEnd {
+    if item.is_cancelled || is_given_up(item.failing_since, now) {
+        return ended(failure(DAMAGED, CHARGE_DAMAGED));
+    }
+    ItemEnd::Again { pause: PAUSE_MAX, failure: Some(TransientFailure { is_attempt: false }) }
+}
+
+/// What follows from a fetch of an item without a transcript.
+pub(super) fn unavailable(none: NoTranscript, item: &ClaimedItem, now: Timestamp) -> ItemEnd {
+    // Neither the limit of the service nor a pause of the suppliers is a failure: the item waits for their end.
+    let is_paused = !none.attempted && none.retry_after.is_some();
+    let waits =
+        (none.reason == FailureReason::DailyCap || is_paused) && !is_too_old(item.job_created_at, now);
+    let final_note = match none.reason {
+        FailureReason::NoCaptions | FailureReason::ConfigError => Some(""),
+        _ if waits => None,
+        _ if none.attempted => (item.attempts.saturating_add(1) >= ATTEMPTS_MAX).then_some(""),
+        _ => is_given_up(item.failing_since, now).then_some(FAILED_TOO_LONG),
+    };
+    if let Some(note) = final_note {
+        return ended(failure(none.reason.as_str(), format!("{note}{}", none.message)));
+    }
+    let pause = pause_after(item.attempts, none.retry_after);
+    ItemEnd::Again { pause, failure: (!waits).then_some(TransientFailure { is_attempt: none.attempted }) }
+}
+
+/// The pause before a repetition: it grows with the attempts, and is not shorter than a named one.
 pub(super) fn pause_after(attempts: u32, named: Option<Duration>) -> Duration {
     let backoff = Backoff { first: FIRST_PAUSE, max: PAUSE_MAX }.pause(attempts, 1.0);
-    named.unwrap_or(backoff).clamp(FIRST_PAUSE, PAUSE_MAX)
+    named.unwrap_or_default().clamp(backoff, PAUSE_MAX)
 }

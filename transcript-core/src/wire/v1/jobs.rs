@@ -5,14 +5,13 @@ use serde::{Deserialize, Serialize};
 use super::VideoTranscript;
 #[cfg(feature = "openapi")]
 use crate::accounts::{
-    jobs::{JobStatus, PauseReason},
+    jobs::{ItemStatus, JobStatus, PauseReason},
     webhooks::CALLBACK_URL_MAX,
 };
 #[cfg(feature = "openapi")]
 use crate::transcript::LanguageTag;
 use crate::{
-    accounts::jobs::{ItemStatus, JobItem, JobView},
-    engine::NoTranscript,
+    accounts::jobs::{ItemFailure, JobItem, JobView},
     error::{Error, Result},
     transcript::TrackInfo,
     video::{Platform, VideoId},
@@ -193,7 +192,7 @@ pub struct JobResult {
     /// The state.
     #[cfg_attr(feature = "openapi", schemars(extend("enum" = ItemStatus::ALL.map(ItemStatus::as_str))))]
     pub status: String,
-    /// Why there is no transcript: `no_captions`, `invalid_url`, `withdrawn`, or a reason of a lookup.
+    /// Why there is no transcript: `no_captions`, `invalid_url`, `withdrawn`, `missing`, `damaged`, or one of a lookup.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schemars(with = "String"))]
     pub reason: Option<String>,
@@ -273,13 +272,11 @@ impl JobResults {
 }
 
 impl JobResult {
-    /// The item, without its transcript; `has_transcript` is whether that was found.
-    ///
-    /// A delivered transcript that is not found was withdrawn: the item then has this as its reason.
-    pub fn new(item: &JobItem, has_transcript: bool) -> Self {
+    /// The item, without its transcript; `loss` is why a delivered one cannot be shown.
+    pub fn new(item: &JobItem, loss: Option<&ItemFailure>) -> Self {
         let video = item.video.as_ref();
-        let failure = item.failure.as_ref();
-        let result = Self {
+        let failure = loss.or(item.failure.as_ref());
+        Self {
             index: item.index,
             url: item.url.clone(),
             platform: video.map(|video| video.platform().as_str().to_owned()),
@@ -289,12 +286,7 @@ impl JobResult {
             message: failure.map(|failure| failure.message.clone()),
             languages: Vec::new(),
             transcript: None,
-        };
-        if item.status != ItemStatus::Done || has_transcript {
-            return result;
         }
-        let withdrawn = NoTranscript::withdrawn();
-        Self { reason: withdrawn.detail, message: Some(withdrawn.message), ..result }
     }
 
     /// Takes the transcript, which names a video of another platform than YouTube by its link.

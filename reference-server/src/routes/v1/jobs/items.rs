@@ -5,9 +5,8 @@ use std::collections::VecDeque;
 use transcript_core::{
     accounts::{
         V1Error,
-        jobs::{Job, JobItem, PAGE_MAX, ResultsPage},
+        jobs::{ItemTranscript, Job, JobItem, PAGE_MAX, ResultsPage},
     },
-    archive::StoredTranscript,
     transcript::TrackInfo,
 };
 
@@ -76,8 +75,8 @@ impl ItemReader {
         self.app.accounts.jobs.languages_instead(&self.job, item).await
     }
 
-    /// The transcript of a delivered item; `None` if it was withdrawn, or the item has none.
-    pub(super) async fn transcript(&self, item: &JobItem) -> Result<Option<StoredTranscript>, V1Error> {
+    /// The transcript of an item.
+    pub(super) async fn transcript(&self, item: &JobItem) -> Result<ItemTranscript, V1Error> {
         self.app.accounts.jobs.transcript(&self.job, item).await
     }
 }

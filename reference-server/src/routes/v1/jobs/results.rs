@@ -180,13 +180,13 @@ impl ResultsBody {
 
     /// An item with its transcript. Memory for a large one is reserved.
     async fn item(&mut self, item: &JobItem) -> Result<Bytes, V1Error> {
-        let stored = self.items.transcript(item).await?;
+        let found = self.items.transcript(item).await?;
         let tag = self.items.job().language.as_deref().and_then(|lang| LanguageTag::parse(lang).ok());
         let json = |stored| VideoTranscript::json(stored, tag.as_ref(), TranscriptView::default());
-        let transcript = stored.as_ref().map(json);
+        let transcript = found.stored().map(json);
         let transcript = transcript.transpose().map_err(|_| unreadable())?;
         let languages = self.items.languages_instead(item).await;
-        let result = JobResult::new(item, transcript.is_some()).with_languages(&languages);
+        let result = JobResult::new(item, found.loss()).with_languages(&languages);
         let mut json = result.json(transcript.as_deref()).map_err(|_| unreadable())?;
         match (self.is_lines, self.state) {
             (true, _) => json.push(b'\n'),

@@ -12,7 +12,10 @@ use std::{
 use axum::body::Body;
 use bytes::Bytes;
 use transcript_core::{
-    accounts::{V1Error, jobs::JobItem},
+    accounts::{
+        V1Error,
+        jobs::{ItemFailure, ItemTranscript, JobItem},
+    },
     archive::StoredTranscript,
     captions::TextFormat,
     wire::v1::JobResult,
@@ -23,9 +26,11 @@ use zip::{
 };
 
 use super::items::ItemReader;
+#[cfg(feature = "documents")]
+use crate::page::{pdf::pdf_document, word::word_document};
 use crate::{
     api::BudgetedBytes,
-    page::{PageContext, account::csv_field, pdf::pdf_document, transcript::file_name, word::word_document},
+    page::{PageContext, account::csv_field, transcript::file_name},
 };
 
 /// Media type of the file.
@@ -45,20 +50,25 @@ pub(super) enum ZipFormat {
     /// Text, Markdown or subtitles.
     Text(TextFormat),
     /// A document for word processors.
+    #[cfg(feature = "documents")]
     Docx,
     /// PDF; a document for word processors in place of one that cannot be written.
+    #[cfg(feature = "documents")]
     Pdf,
 }
 
 impl ZipFormat {
     /// The names of all formats.
     pub(super) fn names() -> impl Iterator<Item = &'static str> {
-        TextFormat::ALL.map(TextFormat::as_str).into_iter().chain(["docx", "pdf"])
+        let documents: &[&str] = if cfg!(feature = "documents") { &["docx", "pdf"] } else { &[] };
+        TextFormat::ALL.map(TextFormat::as_str).into_iter().chain(documents.iter().copied())
     }
 
     pub(super) fn from_name(name: &str) -> Option<Self> {
         match name {
+            #[cfg(feature = "documents")]
             "docx" => Some(Self::Docx),
+            #[cfg(feature = "documents")]
             "pdf" => Some(Self::Pdf),
             name => TextFormat::from_wire(name).map(Self::Text),
         }
@@ -68,16 +78,21 @@ impl ZipFormat {
         match self {
             Self::Text(TextFormat::Text) => "txt",
             Self::Text(format) => format.as_str(),
+            #[cfg(feature = "documents")]
             Self::Docx => "docx",
+            #[cfg(feature = "documents")]
             Self::Pdf => "pdf",
         }
     }
 
     /// Writes a transcript, and returns the format of the file.
+    #[cfg_attr(not(feature = "documents"), expect(unused_variables, reason = "texts have no messages"))]
     fn write(self, context: &PageContext, stored: &StoredTranscript) -> io::Result<(Vec<u8>, Self)> {
         match self {
             Self::Text(format) => Ok((format.format(&stored.transcript).into_bytes(), self)),
+            #[cfg(feature = "documents")]
             Self::Docx => Ok((word_document(context, stored)?, self)),
+            #[cfg(feature = "documents")]
             Self::Pdf => match pdf_document(context, stored) {
                 Ok(file) => Ok((file, self)),
                 Err(error) => {
@@ -169,7 +184,7 @@ impl ZipBody {
     async fn next_part(&mut self) -> Result<Option<Bytes>, V1Error> {
         if self.state == BodyState::Files {
             while let Some(item) = self.items.next().await? {
-                if let Some(stored) = self.items.transcript(&item).await? {
+                if let ItemTranscript::Delivered(stored) = self.items.transcript(&item).await? {
                     return self.file(&item, stored).await.map(Some);
                 }
             }
@@ -231,7 +246,8 @@ impl ZipBody {
             && let Some(item) = self.again.next().await?
         {
             if !self.sent.contains(&item.index) {
-                rows.push_str(&failure_row(&item));
+                let found = self.again.transcript(&item).await?;
+                rows.push_str(&failure_row(&item, found.loss()));
                 count += 1;
             }
         }
@@ -257,8 +273,8 @@ fn entry_name(index: u64, stored: &StoredTranscript, format: ZipFormat) -> Strin
 }
 
 /// The row of an item without a file.
-fn failure_row(item: &JobItem) -> String {
-    let result = JobResult::new(item, false);
+fn failure_row(item: &JobItem, loss: Option<&ItemFailure>) -> String {
+    let result = JobResult::new(item, loss);
     let field = |text: Option<&str>| csv_field(text.unwrap_or_default());
     // Unchanged, for programs that send it again: letters, digits, `-` and `_` are no formula that calls anything.
     let video_id = result.video_id.as_deref().unwrap_or_default();
