@@ -16,6 +16,7 @@ mod embedded_server;
 pub mod fuzzing;
 mod log;
 mod mail;
+#[cfg(feature = "mcp")]
 mod mcp;
 mod messages;
 mod metrics;

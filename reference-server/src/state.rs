@@ -59,6 +59,7 @@ pub(crate) struct AppState {
     /// The same memory, with the part that is kept for requests of the v1 API.
     pub(crate) account_budget: ByteBudget,
     /// Places of the documents of watch pages that are being written.
+    #[cfg(feature = "documents")]
     pub(crate) document_writers: Arc<Semaphore>,
     /// Places of the files of jobs that are being written: paid work does not wait for free documents.
     pub(crate) file_writers: Arc<Semaphore>,
@@ -104,6 +105,7 @@ impl AppState {
             bodies,
             body_budget,
             account_budget,
+            #[cfg(feature = "documents")]
             document_writers: Arc::new(Semaphore::new(DOCUMENT_WRITERS)),
             file_writers: Arc::new(Semaphore::new(DOCUMENT_WRITERS)),
             search: None,

@@ -67,6 +67,8 @@ pub(crate) const NEW: &str = "aaaaaaaaaaa";
 pub(crate) const LONG: &str = "lllllllllll";
 /// Video without captions.
 pub(crate) const SILENT: &str = "sssssssssss";
+/// Video for which the platform throttles the supplier for half a minute.
+pub(crate) const THROTTLED: &str = "ttttttttttt";
 /// Video for which the supplier panics.
 pub(crate) const DEFECT: &str = "ppppppppppp";
 
@@ -390,6 +392,10 @@ impl Supplier for FakeSupplier {
         self.0.fetch_add(1, Ordering::Relaxed);
         match request.video.id() {
             SILENT => Err(SupplyError::new(SupplyReason::NoCaptions, "This video\nhas no captions.")),
+            THROTTLED => {
+                let reason = SupplyReason::Throttled(Some(Duration::from_secs(30)));
+                Err(SupplyError::new(reason, "This video is throttled."))
+            }
             // The fuzzer counts every panic as a finding.
             #[cfg(test)]
             DEFECT => panic!("a supplier's defect"),

@@ -131,6 +131,7 @@ pub(crate) fn log_and_trace(
 /// Sets the attributes of a request. A trace parent is accepted from trusted proxies only.
 pub(crate) fn begin(span: &Span, head: &Parts, peer: IpAddr, trusted_proxies: &[IpNet]) {
     span.set_attribute("http.request.method", known_method(&head.method));
+    let peer = peer.to_canonical();
     if trusted_proxies.iter().any(|network| network.contains(&peer)) {
         let parent = TraceContextPropagator::new().extract(&HeaderExtractor(&head.headers));
         if parent.span().span_context().is_valid() {

@@ -3,12 +3,14 @@
 # system.
 #
 # The programs are built as for a release, in the system of system.sh; aarch64 runs in qemu. FEATURES are those of the
-# program (default otel). PROFILE=dev builds in a fraction of the time, for a program that is neither small nor fast.
+# program (default otel). SMALL=1 builds programs without default features, as verbatim-small-…, and with FEATURES if
+# set. PROFILE=dev builds in a fraction of the time, for a program that is neither small nor fast.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 folder="$(realpath -m "${CARGO_TARGET_DIR:-target}")/musl"
 system="$folder/system"
-features="${FEATURES-otel}"
+features="${FEATURES-otel}" small=()
+if [ -n "${SMALL:-}" ]; then features="${FEATURES-}" small=(--no-default-features); fi
 profile="${PROFILE:-dist}"
 if [ $# -eq 0 ]; then set -- x86_64 aarch64; fi
 # The system has no git.
@@ -24,8 +26,8 @@ for architecture in "$@"; do
   target="$architecture-unknown-linux-musl"
   # Debian's Rust has no start files of musl; zig has them, and links a program at fixed addresses without -pie.
   tests/musl/system.sh cargo-zigbuild rustc --locked --profile "$profile" --package verbatim-reference-server \
-    --bin verbatim --features "$features" --target "$target" -- -C link-self-contained=no -C link-arg=-pie
-  program="$folder/verbatim-$target"
+    --bin verbatim "${small[@]}" --features "$features" --target "$target" -- -C link-self-contained=no -C link-arg=-pie
+  program="$folder/verbatim${SMALL:+-small}-$target"
   cp "$system/target/$target/${profile/#dev/debug}/verbatim" "$program"
   if [ "$architecture" = "$(uname -m)" ]; then
     tests/musl/try.sh "$program"

@@ -108,6 +108,40 @@ impl ArchiveTools {
         Ok(Page { items, next })
     }
 
+    /// Returns how many archived videos no list has: their rows are damaged, or of a later version of this library.
+    ///
+    /// It is 0 if the archive does not count its videos. A difference is counted again, and the lower number returned,
+    /// because videos may be fetched and deleted at the same time.
+    ///
+    /// # Errors
+    /// Errors of the storage.
+    pub async fn unlisted_videos(&self) -> Result<u64> {
+        match self.count_unlisted_videos().await? {
+            0 => Ok(0),
+            count => Ok(count.min(self.count_unlisted_videos().await?)),
+        }
+    }
+
+    async fn count_unlisted_videos(&self) -> Result<u64> {
+        let Ok(before) = self.archive.stats().await else { return Ok(0) };
+        let mut page = PageRequest::first();
+        let mut last: Option<VideoId> = None;
+        let mut listed = 0_u64;
+        loop {
+            let tracks = self.archive.list_tracks(page).await?;
+            for track in tracks.items {
+                if last.as_ref() != Some(&track.video) {
+                    last = Some(track.video);
+                    listed += 1;
+                }
+            }
+            let Some(next) = tracks.next else { break };
+            page = PageRequest { after: Some(next), ..PageRequest::first() };
+        }
+        let Ok(after) = self.archive.stats().await else { return Ok(0) };
+        Ok(before.videos.min(after.videos).saturating_sub(listed))
+    }
+
     /// Returns all archived transcripts of a video, also those that cannot be read; none of a withdrawn one.
     ///
     /// # Errors

@@ -1,6 +1,10 @@
 //! Address of the client: the socket's peer, or what a trusted proxy forwards.
 
-use std::net::IpAddr;
+use std::{
+    net::IpAddr,
+    sync::{Mutex, PoisonError},
+    time::{Duration, Instant},
+};
 
 use http::{HeaderMap, HeaderName, header::FORWARDED};
 use ipnet::IpNet;
@@ -14,6 +18,9 @@ const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 /// Maximum number of hops that are read; longer chains are not legitimate.
 const HOPS_MAX: usize = 32;
 
+/// Time between two reports of ignored headers.
+const REPORT_INTERVAL: Duration = Duration::from_secs(3_600);
+
 impl ClientAddress {
     /// Returns the client address for a socket's peer and the trusted proxies.
     ///
@@ -24,6 +31,7 @@ impl ClientAddress {
         let peer = peer.to_canonical();
         let is_trusted = |address: IpAddr| trusted.iter().any(|network| network.contains(&address));
         if !is_trusted(peer) {
+            warn_of_ignored_headers(peer, headers);
             return Self(peer);
         }
         let walk = |hops: Vec<Option<IpAddr>>| {
@@ -45,6 +53,33 @@ impl ClientAddress {
             (Some(address), _) | (None, Some(address)) => Self(address),
             (None, None) => Self(peer),
         }
+    }
+}
+
+/// Logs, at most once an hour, that a peer which may be a proxy sent a forwarding header but is not trusted.
+fn warn_of_ignored_headers(peer: IpAddr, headers: &HeaderMap) {
+    static DUE_AT: Mutex<Option<Instant>> = Mutex::new(None);
+    let has_header = headers.contains_key(X_FORWARDED_FOR) || headers.contains_key(FORWARDED);
+    if !has_header || !is_private(peer) {
+        return;
+    }
+    let (now, mut due_at) = (Instant::now(), DUE_AT.lock().unwrap_or_else(PoisonError::into_inner));
+    if due_at.is_some_and(|due_at| now < due_at) {
+        return;
+    }
+    *due_at = now.checked_add(REPORT_INTERVAL);
+    drop(due_at);
+    tracing::warn!(
+        "ignored the forwarding header of a peer that is not in server.trusted_proxies: if it is a proxy, all callers \
+         behind it share the limits of one network"
+    );
+}
+
+/// Whether the address is one of this machine or of a private network, as those of most proxies are.
+fn is_private(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => address.is_loopback() || address.is_private(),
+        IpAddr::V6(address) => address.is_loopback() || address.is_unique_local(),
     }
 }
 
@@ -118,6 +153,22 @@ mod tests {
         check("192.0.2.1", &[("x-forwarded-for", "1.1.1.1")], "192.0.2.1");
         check("192.0.2.1", &[("forwarded", "for=1.1.1.1")], "192.0.2.1");
         check("::ffff:192.0.2.1", &[], "192.0.2.1");
+    }
+
+    #[test]
+    fn private_addresses_are_those_of_likely_proxies() {
+        for (address, expect) in [
+            ("127.0.0.2", true),
+            ("172.16.0.1", true),
+            ("192.168.1.1", true),
+            ("::1", true),
+            ("fd00::1", true),
+            ("192.0.2.1", false),
+            ("172.32.0.1", false),
+            ("2001:db8::1", false),
+        ] {
+            assert_eq!(is_private(address.parse().unwrap()), expect, "{address}");
+        }
     }
 
     #[test]

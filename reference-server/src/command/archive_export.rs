@@ -90,7 +90,6 @@ async fn export_all(
     let mut progress = ProgressLine::new("exported", stats.map(|stats| stats.videos));
     let mut page = PageRequest::first();
     let mut last: Option<VideoId> = None;
-    let mut listed = 0;
     loop {
         let tracks = verbatim.archive().list_tracks(page).await?;
         for track in tracks.items {
@@ -102,17 +101,13 @@ async fn export_all(
             note_damage(&found.unreadable, written, &progress);
             progress.step(&track.video.to_string());
             last = Some(track.video);
-            listed += 1;
         }
         match tracks.next {
             Some(next) => page = PageRequest { after: Some(next), limit: PAGE_LIMIT },
             None => break,
         }
     }
-    // The lower count: videos may be fetched and deleted at the same time.
-    if let (Some(before), Ok(after)) = (stats, verbatim.tools().stats().await) {
-        written.unlisted = before.videos.min(after.videos).saturating_sub(listed);
-    }
+    written.unlisted = verbatim.tools().unlisted_videos().await?;
     if args.format != OutputFormat::Json {
         return Ok(());
     }

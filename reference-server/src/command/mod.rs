@@ -22,6 +22,7 @@ mod keys;
 mod keys_arguments;
 mod ledger;
 mod listing;
+#[cfg(feature = "mcp")]
 mod mcp;
 mod open;
 mod output_file;
@@ -167,6 +168,7 @@ fn perform(arguments: CommandArgs) -> Result<(), CommandError> {
             Command::Keys(keys) => keys::run(&settings, keys).await,
             Command::AdminTokens(command) => admin::run_tokens(&settings, command).await,
             Command::AuditLog(args) => admin::run_audit_log(&settings, args).await,
+            #[cfg(feature = "mcp")]
             Command::Mcp => mcp::run(&settings).await,
             Command::Search(args) => search::run(&settings, &arguments.common, &args).await,
             Command::Storage(command) => storage::run(&settings, command).await,

@@ -8,12 +8,13 @@ use axum::{
 };
 use verbatim::Verbatim;
 
+#[cfg(feature = "mcp")]
+use crate::mcp::PassageCache;
 use crate::{
     admin::{self, AdminState},
     api::{AllowedHosts, ByteBudget},
     config::{ServerSettings, Settings},
     log::LogQueue,
-    mcp::PassageCache,
     metrics::{self, Metrics},
     openapi,
     operations::Operations,
@@ -32,6 +33,7 @@ pub(crate) struct ServiceBuilder {
     /// State of the routes at the start, whose caches all services share.
     pub(crate) app: AppState,
     /// Passages of transcripts for assistants.
+    #[cfg(feature = "mcp")]
     pub(crate) passages: PassageCache,
     pub(crate) readiness: Arc<Readiness>,
     pub(crate) metrics: Arc<Metrics>,
@@ -57,8 +59,15 @@ impl ServiceBuilder {
             body_memory,
             cache_options,
         );
-        let passages = PassageCache::new(verbatim.transcripts().clone(), verbatim.chat().clone());
-        Self { address, app, passages, readiness: Readiness::new(verbatim.clone()), metrics, log }
+        Self {
+            address,
+            app,
+            #[cfg(feature = "mcp")]
+            passages: PassageCache::new(verbatim.transcripts().clone(), verbatim.chat().clone()),
+            readiness: Readiness::new(verbatim.clone()),
+            metrics,
+            log,
+        }
     }
 
     /// The builder of a service with this site.
@@ -75,7 +84,13 @@ impl ServiceBuilder {
     pub(crate) fn build(&self, settings: &ServerSettings, verbatim: &Verbatim) -> HttpService {
         let app = self.app.with_services(verbatim);
         let app = app.with_search(verbatim.search().clone(), settings.search_access());
-        let routes = router(app.clone(), self.passages.clone(), &settings.cors_origins, openapi::document);
+        let routes = router(
+            app.clone(),
+            #[cfg(feature = "mcp")]
+            self.passages.clone(),
+            &settings.cors_origins,
+            openapi::document,
+        );
         let routes = routes.layer(from_fn_with_state(verbatim.clone(), register_peer_request));
         let routes = routes.merge(readiness::router(Arc::clone(&self.readiness)));
         let routes = routes.layer(from_fn(metrics::matched));

@@ -15,8 +15,12 @@ pub(super) fn long_version() -> &'static str {
 /// The optional features that the program was built with.
 fn features() -> Vec<&'static str> {
     [
+        (cfg!(feature = "chat-model"), "chat-model"),
+        (cfg!(feature = "documents"), "documents"),
+        (cfg!(feature = "mcp"), "mcp"),
         (cfg!(feature = "otel"), "otel"),
         (cfg!(feature = "postgres"), "postgres"),
+        (cfg!(feature = "speech"), "speech"),
         (cfg!(feature = "static-embeddings"), "static-embeddings"),
     ]
     .into_iter()

@@ -4,6 +4,8 @@ use std::{
     collections::BTreeMap,
     ffi::{OsStr, OsString},
     fmt,
+    fs::File,
+    io::Read as _,
     path::{Path, PathBuf},
 };
 
@@ -15,8 +17,29 @@ use super::errors::ConfigErrors;
 const PREFIX: &str = "VERBATIM_";
 /// Variables with that prefix that are not settings.
 ///
-/// They are the recordings of tests, and the defaults of `--data` and `--config`.
-const NOT_SETTINGS: [&str; 3] = ["VERBATIM_RECORDINGS", "VERBATIM_DATA", "VERBATIM_CONFIG"];
+/// They are the defaults of `--data` and `--config`, those that the samples of the documentation read, and those of
+/// builds and tests. A person who tries the samples has them in the environment of every command.
+const NOT_SETTINGS: [&str; 19] = [
+    "VERBATIM_DATA",
+    "VERBATIM_CONFIG",
+    "VERBATIM_KEY",
+    "VERBATIM_ACCOUNT_KEY",
+    "VERBATIM_JOB",
+    "VERBATIM_ORDER",
+    "VERBATIM_ORDER_TOKEN",
+    "VERBATIM_TOKEN",
+    "VERBATIM_COMMIT",
+    "VERBATIM_RECORDINGS",
+    "VERBATIM_SEED",
+    "VERBATIM_SEEDS",
+    "VERBATIM_KILLS",
+    "VERBATIM_JOB_ITEMS",
+    "VERBATIM_EMBEDDINGS_ALL",
+    "VERBATIM_CHAT_QUESTIONS",
+    "VERBATIM_TEST_SERVER",
+    "VERBATIM_TEST_PROXY",
+    "VERBATIM_TEST_CA",
+];
 /// Largest settings file, in bytes.
 const FILE_MAX: u64 = 1 << 20;
 
@@ -113,11 +136,13 @@ impl SettingLayers {
         let unreadable = |why: &dyn fmt::Display| {
             ConfigErrors::new(format!("the settings file {} cannot be read: {why}", path.display()))
         };
-        let size = std::fs::metadata(path).map_err(|error| unreadable(&error))?.len();
-        if size > FILE_MAX {
-            return Err(unreadable(&format!("it has {size} bytes; at most {FILE_MAX} are allowed")));
+        // A pipe does not state its size.
+        let mut file = File::open(path).map_err(|error| unreadable(&error))?.take(FILE_MAX + 1);
+        let mut text = String::new();
+        let size = file.read_to_string(&mut text).map_err(|error| unreadable(&error))?;
+        if size as u64 > FILE_MAX {
+            return Err(unreadable(&format!("it has more than {FILE_MAX} bytes")));
         }
-        let text = std::fs::read_to_string(path).map_err(|error| unreadable(&error))?;
         self.add_toml(path, &text)
     }
 
@@ -225,6 +250,13 @@ mod tests {
         let problem =
             SettingLayers::default().add_toml(Path::new("v.toml"), "[server]\nlisten = \n").unwrap_err();
         assert!(problem.to_string().starts_with("v.toml, line 2: "), "{problem}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn file_without_end_is_refused() {
+        let problem = SettingLayers::default().add_file(Path::new("/dev/zero")).unwrap_err().to_string();
+        assert!(problem.ends_with("/dev/zero cannot be read: it has more than 1048576 bytes"), "{problem}");
     }
 
     #[test]

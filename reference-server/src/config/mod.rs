@@ -23,10 +23,11 @@ mod value;
 
 use std::{ffi::OsString, path::PathBuf};
 
-use verbatim::{
-    ChatModelOptions, EmbeddingsOptions, EntitlementOptions, Options, SpeechOptions, StripeOptions,
-    service::ServiceOptions,
-};
+#[cfg(feature = "speech")]
+use verbatim::SpeechOptions;
+#[cfg(feature = "chat-model")]
+use verbatim::{ChatModelOptions, EmbeddingsOptions};
+use verbatim::{EntitlementOptions, Options, StripeOptions, service::ServiceOptions};
 
 pub use cdn::CdnSettings;
 pub use errors::ConfigErrors;
@@ -93,10 +94,14 @@ pub struct Settings {
     /// The values as given, for a reload.
     layers: SettingLayers,
     // These options are used only if the setting that enables them is set.
+    #[cfg(feature = "speech")]
     speech: SpeechOptions,
     service: ServiceOptions,
+    #[cfg(feature = "chat-model")]
     chat: ChatModelOptions,
+    #[cfg(feature = "chat-model")]
     embeddings: EmbeddingsOptions,
+    #[cfg(feature = "chat-model")]
     embedding_model: Option<PathBuf>,
     stripe: StripeOptions,
     entitlement: EntitlementOptions,
@@ -169,10 +174,14 @@ impl Settings {
             options: Options::default(),
             effective: Vec::new(),
             layers: SettingLayers::default(),
+            #[cfg(feature = "speech")]
             speech: SpeechOptions::default(),
             service: ServiceOptions::new(""),
+            #[cfg(feature = "chat-model")]
             chat: ChatModelOptions::default(),
+            #[cfg(feature = "chat-model")]
             embeddings: EmbeddingsOptions::default(),
+            #[cfg(feature = "chat-model")]
             embedding_model: None,
             stripe: StripeOptions::default(),
             entitlement: EntitlementOptions::default(),

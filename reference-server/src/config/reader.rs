@@ -23,6 +23,13 @@ const RENAMED: [(&str, &str); 11] = [
     ("traces.one_in", "traces.sample_ratio"),
 ];
 
+/// Settings that a build may lack: how their names begin, the feature, and whether this build has it.
+const OPTIONAL_SETTINGS: [(&str, &str, bool); 3] = [
+    ("chat.embedding_model", "static-embeddings", cfg!(feature = "static-embeddings")),
+    ("chat.", "chat-model", cfg!(feature = "chat-model")),
+    ("speech.", "speech", cfg!(feature = "speech")),
+];
+
 /// A setting with its effective value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EffectiveSetting {
@@ -219,7 +226,15 @@ impl<'a> SettingsReader<'a> {
                     _ => (*new).to_owned(),
                 };
                 self.wrong.push(format!("{} was renamed ({origin}): use {new}", quoted(name)));
-            } else if !known.contains(name.as_str()) {
+            } else if known.contains(name.as_str()) {
+                continue;
+            } else if let Some(feature) = missing_feature(name, &OPTIONAL_SETTINGS) {
+                self.wrong.push(format!(
+                    "{} needs the feature {feature}, which this build lacks ({origin}); leave it out, or build the \
+                     command with --features {feature}",
+                    quoted(name)
+                ));
+            } else {
                 let hint = nearest(name, &known).map_or(String::new(), |near| match origin {
                     SettingOrigin::Environment(_) => format!("; did you mean {}?", variable(near)),
                     _ => format!("; did you mean {near}?"),
@@ -265,6 +280,12 @@ impl<'a> SettingsReader<'a> {
     }
 }
 
+/// Returns the feature that a setting needs, if it is one of these and not built.
+fn missing_feature(name: &str, settings: &[(&str, &'static str, bool)]) -> Option<&'static str> {
+    let missing = settings.iter().find(|(start, _, is_built)| name.starts_with(start) && !is_built);
+    missing.map(|(_, feature, _)| *feature)
+}
+
 /// Returns the known name that is most similar to an unknown one, if similar enough.
 fn nearest<'a>(name: &str, known: &BTreeSet<&'a str>) -> Option<&'a str> {
     let (likeness, near) = known
@@ -279,4 +300,25 @@ fn tail_likeness(name: &str, known: &str) -> f64 {
     let tail = known.rsplit('.').next().unwrap_or(known);
     // Slightly below an exact match.
     if name.replace('_', ".").ends_with(&known.replace('_', ".")) || name == tail { 0.9 } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn setting_without_its_feature_names_feature() {
+        let settings = |is_built| OPTIONAL_SETTINGS.map(|(start, feature, _)| (start, feature, is_built));
+        for (name, feature) in [
+            ("chat.base_url", Some("chat-model")),
+            ("chat.embeddings_model", Some("chat-model")),
+            ("chat.embedding_model", Some("static-embeddings")),
+            ("speech.max_concurrent_videos", Some("speech")),
+            ("chatter.base_url", None),
+            ("chat", None),
+        ] {
+            assert_eq!(missing_feature(name, &settings(false)), feature, "{name}");
+            assert_eq!(missing_feature(name, &settings(true)), None, "{name}");
+        }
+    }
 }

@@ -4,9 +4,13 @@ use std::{fmt::Write as _, time::Duration};
 
 use transcript_core::{directory::Plan, video::Platform};
 
-use verbatim::{PaymentOptions, find_program};
+use verbatim::PaymentOptions;
+#[cfg(feature = "speech")]
+use verbatim::find_program;
 
-use super::{SettingOrigin, Settings, SmtpSecurity, mail::OUTBOX_FOLDER, value::is_exposed};
+use super::{
+    EffectiveSetting, SettingOrigin, Settings, SmtpSecurity, StoreUrl, mail::OUTBOX_FOLDER, value::is_exposed,
+};
 
 /// Time of a stop beyond `server.stop_delay` and the longest request.
 ///
@@ -18,8 +22,11 @@ const KILLED_AFTER: Duration = Duration::from_secs(180);
 impl Settings {
     /// The longest time that a request may take: an answer of a chat model may take longer than a fetch.
     pub(crate) fn longest_request(&self) -> Duration {
-        let (wait, chat) = (self.options.wait, self.options.chat.as_ref());
-        chat.map_or(wait, |chat| wait.max(chat.timeout))
+        #[cfg(feature = "chat-model")]
+        if let Some(chat) = &self.options.chat {
+            return self.options.wait.max(chat.timeout);
+        }
+        self.options.wait
     }
 
     /// Returns all effective settings with their origins, as TOML; secrets are not shown.
@@ -93,18 +100,7 @@ impl Settings {
                 ));
             }
         }
-        match &self.options.speech {
-            None => warnings
-                .push("speech.base_url is not set: videos without captions get no transcript".to_owned()),
-            Some(speech) if find_program(&speech.ffmpeg).is_none() => warnings.push(format!(
-                "speech.ffmpeg: there is no program {}: speech-to-text does not work",
-                speech.ffmpeg.display()
-            )),
-            Some(speech) if is_exposed(&speech.base_url) && speech.api_key.is_some() => {
-                warnings.push("speech.base_url is http: the API key is sent unencrypted".to_owned())
-            }
-            Some(_) => {}
-        }
+        warnings.extend(self.speech_warning());
         if self.options.service.as_ref().is_some_and(|service| is_exposed(&service.base_url)) {
             warnings.push("service.base_url is http: the API key is sent unencrypted".to_owned());
         }
@@ -132,11 +128,68 @@ impl Settings {
                 "entitlement.keys is not set: entitlements are not accepted and every key is free".to_owned(),
             );
         }
+        let open = [self.proxy_warning(), self.storage_warning(), self.webhook_warning()];
+        warnings.extend(open.into_iter().flatten());
+        #[cfg(feature = "chat-model")]
         warnings.extend(self.chat_warning(set("chat")));
         warnings.extend(self.metrics_warning());
         warnings.extend(self.admin_warning());
         warnings.extend(self.stop_warning());
         warnings
+    }
+
+    /// Returns the warning about speech-to-text.
+    #[cfg(feature = "speech")]
+    fn speech_warning(&self) -> Option<String> {
+        match &self.options.speech {
+            None => Some("speech.base_url is not set: videos without captions get no transcript".to_owned()),
+            Some(speech) if find_program(&speech.ffmpeg).is_none() => Some(format!(
+                "speech.ffmpeg: there is no program {}: speech-to-text does not work",
+                speech.ffmpeg.display()
+            )),
+            Some(speech) if is_exposed(&speech.base_url) && speech.api_key.is_some() => {
+                Some("speech.base_url is http: the API key is sent unencrypted".to_owned())
+            }
+            Some(_) => None,
+        }
+    }
+
+    /// Returns the warning about speech-to-text, which this build lacks.
+    #[cfg(not(feature = "speech"))]
+    fn speech_warning(&self) -> Option<String> {
+        Some("this build lacks the feature speech: videos without captions get no transcript".to_owned())
+    }
+
+    /// Returns the warning about trusted proxies that are every address.
+    fn proxy_warning(&self) -> Option<String> {
+        let trusts_all = self.server.trusted_proxies.iter().any(|network| network.prefix_len() == 0);
+        trusts_all.then(|| {
+            "server.trusted_proxies contains every address: callers choose the address that limits count"
+                .to_owned()
+        })
+    }
+
+    /// Returns the warning about settings of a PostgreSQL server whose address is missing.
+    fn storage_warning(&self) -> Option<String> {
+        const OF_SERVERS: [&str; 4] =
+            ["storage.connections", "storage.connect_timeout", "storage.pooler", "storage.start_timeout"];
+        let StoreUrl::Sqlite(path) = &self.storage.url else { return None };
+        let is_set =
+            |one: &&EffectiveSetting| OF_SERVERS.contains(&one.name) && one.origin != SettingOrigin::Default;
+        let name = self.effective.iter().find(is_set)?.name;
+        Some(format!(
+            "{name} is set, but storage.url is no PostgreSQL server: keys, accounts and the ledger are in the file {}",
+            path.display()
+        ))
+    }
+
+    /// Returns the warning about webhooks to private addresses, on a server that other machines reach.
+    fn webhook_warning(&self) -> Option<String> {
+        let is_open = self.options.accounts.private_webhooks && !self.server.is_local_only();
+        is_open.then(|| {
+            "webhooks.allow_private is true: every account holder may send requests to the hosts of this network"
+                .to_owned()
+        })
     }
 
     /// Returns the warning about a stop that may outlast the examples of service managers.
@@ -172,6 +225,7 @@ impl Settings {
     }
 
     /// Returns the warning about the chat model; `is_set` if a chat setting is not a default.
+    #[cfg(feature = "chat-model")]
     fn chat_warning(&self, is_set: bool) -> Option<String> {
         let warning = match &self.options.chat {
             None if is_set => "chat.base_url is not set: answers are passages of the transcript",

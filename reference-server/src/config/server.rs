@@ -5,13 +5,13 @@ use std::{
     time::Duration,
 };
 
-use ipnet::IpNet;
+use ipnet::{IpNet, Ipv4Net};
 use url::{Host, Url};
 
 use super::{
     layers::RawSettings,
     listen::{FileMode, ListenAddress},
-    value::{BaseUrl, ParseSetting, WordSetting, without_final_dot},
+    value::{BaseUrl, ParseSetting, WordSetting, text, without_final_dot},
 };
 
 /// `server.*`
@@ -101,6 +101,30 @@ impl ParseSetting for AdminAddress {
     fn show(&self) -> String {
         self.0.to_string().show()
     }
+}
+
+impl ParseSetting for IpNet {
+    const ALLOWED: &'static str = "a network such as 10.0.0.0/8, or an address";
+
+    fn read(raw: &RawSettings) -> Result<Self, Option<String>> {
+        let text = text(raw)?;
+        let network = text.parse::<Self>().or_else(|_| text.parse::<IpAddr>().map(Self::from));
+        network.map(canonical).map_err(|_| None)
+    }
+
+    fn show(&self) -> String {
+        format!("\"{self}\"")
+    }
+}
+
+/// A network of IPv4 addresses in the form of IPv6 ones, in its own form: peers are compared in that form.
+fn canonical(network: IpNet) -> IpNet {
+    /// Length of the prefix `::ffff:0:0/96`.
+    const MAPPED: u8 = 96;
+    let IpNet::V6(mapped) = network else { return network };
+    let length = mapped.prefix_len().checked_sub(MAPPED);
+    let own = length.zip(mapped.addr().to_ipv4_mapped());
+    own.and_then(|(length, address)| Ipv4Net::new(address, length).ok()).map_or(network, IpNet::V4)
 }
 
 /// Host that requests may name: one name or address, or all names below a name.

@@ -43,7 +43,10 @@ pub(super) fn read(reader: &mut SettingsReader<'_>, options: &mut Options, platf
             name if !covers(name, platform) => "it has no transcripts of this platform's videos",
             "yt-dlp" if options.ytdlp.program.is_none() => "its own settings are missing",
             "verbatim-service" if options.service.is_none() => "its own settings are missing",
+            #[cfg(feature = "speech")]
             "speech-to-text" if options.speech.is_none() => "its own settings are missing",
+            #[cfg(not(feature = "speech"))]
+            "speech-to-text" => "this build lacks the feature speech",
             _ if names[..index].contains(name) => "it is named twice",
             _ => continue,
         };

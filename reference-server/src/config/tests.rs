@@ -1,3 +1,4 @@
+mod combinations;
 mod documents;
 mod reload;
 
@@ -483,7 +484,10 @@ fn webhook_secrets_variable_takes_comma_list() {
 #[test]
 fn report_names_mail_route() {
     let route = |toml: &str| load(toml, &[], &[]).unwrap().report();
-    assert!(route("").contains("\n# mail: files in /data/outbox\n"));
+    // A sender alone is that of the files.
+    for toml in ["", "mail.from = \"a@b.example\""] {
+        assert!(route(toml).contains("\n# mail: files in /data/outbox\n"));
+    }
     let server =
         route("[mail]\nsmtp_url = \"smtp://me:hush@mail.example?tls=required\"\nfrom = \"a@b.example\"");
     let line =

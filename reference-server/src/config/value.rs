@@ -2,8 +2,8 @@
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
-use ipnet::IpNet;
 use url::{Host, Url};
+#[cfg(feature = "speech")]
 use verbatim::AudioFormat;
 
 use super::layers::RawSettings;
@@ -211,21 +211,6 @@ impl ParseSetting for SocketAddr {
     }
 }
 
-impl ParseSetting for IpNet {
-    const ALLOWED: &'static str = "a network such as 10.0.0.0/8, or an address";
-
-    fn read(raw: &RawSettings) -> Result<Self, Option<String>> {
-        let text = text(raw)?;
-        text.parse()
-            .or_else(|_| text.parse().map(|address: std::net::IpAddr| address.into()))
-            .map_err(refused)
-    }
-
-    fn show(&self) -> String {
-        format!("\"{self}\"")
-    }
-}
-
 impl ParseSetting for PathBuf {
     const ALLOWED: &'static str = "a path";
 
@@ -260,6 +245,7 @@ impl<T: WordSetting> ParseSetting for T {
     }
 }
 
+#[cfg(feature = "speech")]
 impl WordSetting for AudioFormat {
     const ALLOWED: &'static str = "ogg, flac or wav";
     const WORDS: &'static [(&'static str, Self)] =

@@ -25,13 +25,19 @@ impl Guide {
     pub(super) fn title(&self) -> &'static str {
         self.source.lines().find_map(|line| line.strip_prefix("# ")).unwrap_or_default()
     }
+
+    /// Its text, without the rows of tables that link to a guide which this build lacks.
+    fn text(&self) -> String {
+        let is_shown = |line: &&str| cfg!(feature = "mcp") || !line.contains("](guide:assistants)");
+        self.source.split_inclusive('\n').filter(is_shown).collect()
+    }
 }
 
 /// Declares guides whose text is in `guides/`.
 macro_rules! guides {
-    ($($name:literal: $summary:literal,)*) => {
+    ($($(#[$attribute:meta])? $name:literal: $summary:literal,)*) => {
         /// All guides, in reading order.
-        static GUIDES: &[Guide] = &[$(Guide {
+        static GUIDES: &[Guide] = &[$($(#[$attribute])? Guide {
             name: $name,
             summary: $summary,
             source: include_str!(concat!("guides/", $name, ".md")),
@@ -41,7 +47,7 @@ macro_rules! guides {
 
 guides! {
     "quick-start": "From no key to a transcript in your program, on one page.",
-    "which-api": "The lookup API, the v1 API, jobs, MCP or a library.",
+    "which-api": "The lookup API, the v1 API, jobs or a library.",
     "errors": "Every failure: its status, whether it costs anything, and whether a retry helps.",
     "limits": "Allowances, rate limits and the headers that report them.",
     "languages": "Languages, translations and formats.",
@@ -50,6 +56,7 @@ guides! {
     "idempotency": "Requests that can be repeated without being charged twice.",
     "jobs": "Transcripts of many videos in the background.",
     "webhooks": "Events of jobs at an address of yours, and how to verify them.",
+    #[cfg(feature = "mcp")]
     "assistants": "Claude, Cursor, VS Code, Codex and other assistants.",
     "libraries": "Python, Rust, Kotlin and Swift.",
 }
@@ -75,7 +82,7 @@ pub(crate) fn guide(
 ) -> Option<Markup> {
     let guide = all().find(|guide| guide.name == name)?;
     let values = values(document, options);
-    let body = markdown(MarkdownContext { page: context, document, values: &values }, guide.source);
+    let body = markdown(MarkdownContext { page: context, document, values: &values }, &guide.text());
     let tab = format!("{} – {}", guide.title(), string(&document["info"]["title"]));
     Some(shell::page(
         context,

@@ -6,20 +6,26 @@ use serde_json::Value;
 
 use super::{guides, public_operations, string, tags};
 
-/// Renders the text as Markdown. `tools` are the names of the tools for assistants, with that of the search last.
+/// Renders the text as Markdown. `tools` are the names of the tools for assistants, with that of the search last; empty
+/// without tools.
 pub(crate) fn llms_txt(document: &Value, tools: &[String]) -> String {
     let info = &document["info"];
     let base_url = string(&document["servers"][0]["url"]);
     let mut text = format!("# {}\n\n> {}\n\n", string(&info["title"]), string(&info["summary"]));
     let _ = writeln!(text, "{}\n", string(&info["description"]));
+    if !tools.is_empty() {
+        let _ = writeln!(
+            text,
+            "- Assistants: `POST {base_url}/mcp` speaks the Model Context Protocol (streamable HTTP). Its tools: {} \
+             (the last one only if the server has a search).",
+            tools.join(", ")
+        );
+    }
     let _ = writeln!(
         text,
-        "- Assistants: `POST {base_url}/mcp` speaks the Model Context Protocol (streamable HTTP). Its tools: {} (the \
-         last one only if the server has a search).\n\
-         - A key goes into the header `Authorization: Bearer <API_KEY>` only, never into a link.\n\
+        "- A key goes into the header `Authorization: Bearer <API_KEY>` only, never into a link.\n\
          - The shortest lookup: `GET {base_url}/api/transcript?url=LINK&format=text`.\n\
-         - If there is no transcript, return the `watchUrl` to the user unchanged and do not invent text.\n",
-        tools.join(", ")
+         - If there is no transcript, return the `watchUrl` to the user unchanged and do not invent text.\n"
     );
     let all = public_operations(document);
     text.push_str("## Guides\n\n");

@@ -1,7 +1,10 @@
 //! Arguments of the tools. Unknown arguments are rejected, because the caller relies on them.
 
-use serde::{Deserialize, Deserializer, de::DeserializeOwned};
-use serde_json::{Map, Value};
+use serde::{
+    Deserialize, Deserializer,
+    de::{DeserializeOwned, Error as _},
+};
+use serde_json::{Map, Number, Value};
 use transcript_core::{
     accounts::jobs::ResultsPage,
     archive::view,
@@ -36,6 +39,8 @@ pub(super) const EXCERPT_CHARS: usize = 1_000;
 pub(super) const EXCERPT_CHARS_MAX: usize = 10_000;
 /// Longest query, in bytes.
 const QUERY_MAX: usize = 1_000;
+/// The allowed values of a number, in an error.
+const INTEGER: &str = "a whole number that is not negative";
 /// Limit of an argument error message, in characters.
 const ERROR_CHARS_MAX: usize = 300;
 
@@ -53,6 +58,43 @@ fn optional_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<St
     Ok(text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()))
 }
 
+/// Checks the types of arguments against the schema of a tool, so that the error names the argument.
+///
+/// What the schema does not describe is left to [`read`], and null counts as absent.
+pub(super) fn check_types(
+    schema: &Map<String, Value>,
+    arguments: &Map<String, Value>,
+) -> Result<(), ToolError> {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    for (name, value) in arguments {
+        let described = properties.and_then(|all| all.get(name)?.get("type")?.as_str());
+        let (fits, expected) = match described {
+            Some("string") => (value.is_string(), "a text"),
+            Some("boolean") => (value.is_boolean(), "true or false"),
+            Some("array") => (value.is_array(), "a list"),
+            Some("integer") => (value.as_number().and_then(whole).is_some(), INTEGER),
+            _ => continue,
+        };
+        if !fits && !value.is_null() {
+            return Err(ToolError::invalid(format!("{name}: it must be {expected}")));
+        }
+    }
+    Ok(())
+}
+
+/// The value of a whole number. JSON Schema counts `500.0` as one, and some models send it.
+fn whole(number: &Number) -> Option<u64> {
+    let whole = number.as_f64().filter(|value| *value >= 0.0 && value.fract() == 0.0);
+    // The conversion cuts a larger value to the largest of the type, which no argument allows.
+    number.as_u64().or_else(|| whole.map(|value| value as u64))
+}
+
+/// Deserializes an optional whole number.
+fn optional_integer<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    let Some(number) = Option::<Number>::deserialize(deserializer)? else { return Ok(None) };
+    whole(&number).map(Some).ok_or_else(|| D::Error::custom(format!("{number} is not {INTEGER}")))
+}
+
 /// Arguments of `get_transcript`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -63,6 +105,7 @@ pub(super) struct GetTranscriptArgs {
     pub(super) timestamps: Option<bool>,
     #[serde(default, deserialize_with = "optional_text")]
     cursor: Option<String>,
+    #[serde(default, deserialize_with = "optional_integer")]
     max_chars: Option<u64>,
 }
 
@@ -121,6 +164,7 @@ pub(super) struct SearchTranscriptArgs {
     pub(super) query: String,
     #[serde(default, deserialize_with = "optional_text")]
     pub(super) lang: Option<String>,
+    #[serde(default, deserialize_with = "optional_integer")]
     limit: Option<u64>,
 }
 
@@ -145,6 +189,7 @@ pub(super) struct SearchArchiveArgs {
     pub(super) lang: Option<String>,
     #[serde(default, deserialize_with = "optional_text")]
     pub(super) cursor: Option<String>,
+    #[serde(default, deserialize_with = "optional_integer")]
     limit: Option<u64>,
 }
 
@@ -163,6 +208,7 @@ pub(super) struct ListVideosArgs {
     list: Option<String>,
     #[serde(default, deserialize_with = "optional_text")]
     search: Option<String>,
+    #[serde(default, deserialize_with = "optional_integer")]
     limit: Option<u64>,
 }
 
@@ -194,6 +240,7 @@ pub(super) struct StartJobArgs {
     channel: Option<String>,
     #[serde(default, deserialize_with = "optional_text")]
     search: Option<String>,
+    #[serde(default, deserialize_with = "optional_integer")]
     limit: Option<u64>,
     #[serde(default, deserialize_with = "optional_text")]
     since: Option<String>,
@@ -232,7 +279,9 @@ pub(super) struct JobResultsArgs {
     pub(super) job: String,
     #[serde(default, deserialize_with = "optional_text")]
     cursor: Option<String>,
+    #[serde(default, deserialize_with = "optional_integer")]
     limit: Option<u64>,
+    #[serde(default, deserialize_with = "optional_integer")]
     max_chars: Option<u64>,
 }
 

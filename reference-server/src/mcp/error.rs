@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use transcript_core::{
     Error, ErrorKind, FailureLog,
+    lookup::FailureReason,
     wire::lookup::{LanguageObject, TranscriptResult},
 };
 use verbatim::service::{ResponseMeta, ServiceError, ServiceErrorKind};
@@ -113,6 +114,7 @@ impl From<ServiceError> for ToolError {
     /// Converts the failure of a call that names a video: without a status, an invalid argument is the video.
     fn from(error: ServiceError) -> Self {
         let languages = error.languages.iter().map(LanguageObject::from).collect();
+        let error = ServiceError { reason: reason(&error), ..error };
         match error {
             ServiceError { reason: Some(reason), watch_url: Some(watch_url), message, meta, .. } => {
                 let (reason, retry_after) = (reason.as_str().to_owned(), meta.retry_after);
@@ -129,5 +131,53 @@ impl From<ServiceError> for ToolError {
                 Self::fault()
             }
         }
+    }
+}
+
+/// Why there is no transcript, if that is the failure. The v1 API names a detail, and the reason only without one.
+fn reason(error: &ServiceError) -> Option<FailureReason> {
+    let of_detail = |detail: &str| match (FailureReason::from_wire(detail), error.status) {
+        (Some(reason), _) => reason,
+        // The v1 API has this status for this reason only.
+        (None, Some(404)) => FailureReason::NoCaptions,
+        (None, _) => FailureReason::FetchError,
+    };
+    error.reason.or_else(|| error.meta.failure_detail.as_deref().map(of_detail))
+}
+
+#[cfg(test)]
+mod tests {
+    use transcript_core::{accounts::V1Error, engine::NoTranscript};
+
+    use super::*;
+
+    #[test]
+    fn v1_error_without_transcript_has_reason_and_page() {
+        let working = Some("still_working".to_owned());
+        let wait = Some(Duration::from_secs(2));
+        for (reason, detail, expect) in [
+            (FailureReason::NoCaptions, Some("private".to_owned()), "no_captions"),
+            (FailureReason::NoCaptions, None, "no_captions"),
+            (FailureReason::RateLimited, None, "rate_limited"),
+            (FailureReason::FetchError, working, "fetch_error"),
+            (FailureReason::ConfigError, None, "config_error"),
+        ] {
+            let none =
+                NoTranscript { detail, retry_after: wait, ..NoTranscript::new(reason, "It is not there.") };
+            let error = ServiceError::from(V1Error::from(none));
+            let page = "https://v.example/watch/video_site/a".to_owned();
+            match ToolError::from(ServiceError { watch_url: Some(page.clone()), ..error.clone() }) {
+                ToolError::Missing { reason, message, watch_url, retry_after, .. } => {
+                    assert_eq!((reason.as_str(), watch_url, retry_after), (expect, page, wait));
+                    assert_eq!(message, "It is not there.");
+                }
+                refused @ ToolError::Refused { .. } => panic!("{refused:?}"),
+            }
+            // Without a page to name it is an error with the status of the v1 API.
+            assert!(matches!(ToolError::from(error), ToolError::Refused { .. }));
+        }
+        let spent = V1Error::PaymentRequired { message: "Spent.".to_owned(), credits_remaining: 0 };
+        let spent = ServiceError { watch_url: Some("page".to_owned()), ..spent.into() };
+        assert!(matches!(ToolError::from(spent), ToolError::Refused { code: 402, .. }));
     }
 }

@@ -9,7 +9,7 @@ use std::{sync::Arc, time::Duration};
 use rmcp::model::CallToolResult;
 use serde_json::{Map, Value, json};
 use tokio::{
-    sync::Semaphore,
+    sync::{OwnedSemaphorePermit, Semaphore},
     time::{Instant, timeout_at},
 };
 use tracing::Instrument as _;
@@ -36,10 +36,8 @@ use super::{
 
 /// Pages of `list_videos` that are read at the same time. They share a queue with those of the jobs.
 pub(super) const LIST_PLACES: usize = 2;
-/// Longest time for which a call reads a list on a server. Many clients wait for a minute.
+/// Longest time for which a call reads a list. Many clients wait for a minute.
 const LIST_WAIT_MAX: Duration = Duration::from_secs(50);
-/// The same for the user's own archive, which serves one client.
-const OWN_LIST_WAIT_MAX: Duration = Duration::from_secs(600);
 
 /// The lister of a server or of the user's archive, and the service and the accounts of a server.
 #[derive(Clone, Debug)]
@@ -95,26 +93,15 @@ impl ToolJobs {
             }
             None => None,
         };
-        let wait = if reader.is_some() { LIST_WAIT_MAX } else { OWN_LIST_WAIT_MAX };
-        let end = Instant::now() + wait;
+        let end = Instant::now() + LIST_WAIT_MAX;
         let (mut videos, mut title, mut stated, mut position) = (Vec::new(), None, None, None);
         let mut failure = None;
         loop {
-            let page = match timeout_at(end, self.read_page(reader.as_ref(), &list, position.as_ref())).await
-            {
-                Ok(Ok(page)) => page,
-                Ok(Err(error)) if videos.is_empty() => return Err(error),
-                Err(_) if videos.is_empty() => {
-                    return Err(ToolError::busy("Reading takes too long: other lists are read first."));
-                }
-                Ok(Err(error)) => {
+            let page = match self.next_page(reader.as_ref(), &list, position.as_ref(), end).await {
+                Ok(page) => page,
+                Err(error) if videos.is_empty() => return Err(error),
+                Err(error) => {
                     failure = Some(error);
-                    break;
-                }
-                // A repeated call would read the same pages again.
-                Err(_) => {
-                    let message = "the list takes too long. Name a smaller limit, or use a job.";
-                    failure = Some(ToolError::refused(503, message));
                     break;
                 }
             };
@@ -131,22 +118,55 @@ impl ToolJobs {
         Ok(listed(&list, title.as_deref(), stated, &videos, has_more, failure.as_ref()))
     }
 
-    /// Reads a page of a list, which counts for the limits of an account.
-    ///
-    /// # Cancellation
-    /// A page that has its place keeps it to its end, also if the caller leaves: the lister goes on.
-    async fn read_page(
+    /// Reads the next page of a list before this time, in its place.
+    async fn next_page(
         &self,
         reader: Option<&(&Accounts, AccountId)>,
         list: &VideoList,
         position: Option<&ListPosition>,
+        end: Instant,
     ) -> Result<VideoListPage, ToolError> {
+        // A repeated call would read the same pages again.
+        let too_long = || {
+            let message = match &self.accounts {
+                Some(_) => "The list takes too long. Name a smaller limit, or use start_job.",
+                None => "The list takes too long. Name a smaller limit, or use `verbatim get`.",
+            };
+            ToolError::refused(503, message)
+        };
+        let place = match timeout_at(end, self.place(reader, list)).await {
+            Ok(place) => place?,
+            Err(_) if position.is_none() => return Err(ToolError::busy("Other lists are read first.")),
+            Err(_) => return Err(too_long()),
+        };
+        let page = timeout_at(end, self.read_page(place, list, position)).await;
+        page.unwrap_or_else(|_| Err(too_long()))
+    }
+
+    /// Counts a page for the limits of an account, and waits for its place.
+    async fn place(
+        &self,
+        reader: Option<&(&Accounts, AccountId)>,
+        list: &VideoList,
+    ) -> Result<OwnedSemaphorePermit, ToolError> {
         if let Some((accounts, account)) = reader {
             accounts.jobs.count_list_page(account).await.map_err(refused)?;
         }
-        // The semaphore is never closed.
         let places = if list.platform() == Platform::YouTube { &self.places } else { &self.slow_places };
-        let place = Arc::clone(places).acquire_owned().await;
+        // The semaphore is never closed.
+        Arc::clone(places).acquire_owned().await.map_err(|_| ToolError::fault())
+    }
+
+    /// Reads a page of a list.
+    ///
+    /// # Cancellation
+    /// The page keeps its place to its end, also if the caller leaves: the lister goes on.
+    async fn read_page(
+        &self,
+        place: OwnedSemaphorePermit,
+        list: &VideoList,
+        position: Option<&ListPosition>,
+    ) -> Result<VideoListPage, ToolError> {
         let (transcripts, list, position) = (self.transcripts.clone(), list.clone(), position.cloned());
         let read = async move {
             let _place = place;
@@ -203,14 +223,14 @@ async fn job_results(
         page.job.counts.total
     );
     for item in &page.items {
-        let stored = accounts.jobs.transcript(&page.job, item).await.map_err(refused)?;
-        let words = stored.as_ref().map(|stored| {
+        let found = accounts.jobs.transcript(&page.job, item).await.map_err(refused)?;
+        let words = found.stored().map(|stored| {
             let title = stored.transcript.title.as_deref().map(line).unwrap_or_default();
             let words = within(&stored.transcript.to_text(), max_chars);
             format!("{title}\n{words}")
         });
         let languages = accounts.jobs.languages_instead(&page.job, item).await;
-        text.push_str(&item_text(item, words.as_deref(), &languages));
+        text.push_str(&item_text(&JobResult::new(item, found.loss()), item, words.as_deref(), &languages));
     }
     if let Some(next) = page.next {
         text.push_str(&format!(
@@ -225,8 +245,7 @@ async fn job_results(
 }
 
 /// An item with its words, or why there are none, and the languages that its video has instead.
-fn item_text(item: &JobItem, words: Option<&str>, languages: &[TrackInfo]) -> String {
-    let result = JobResult::new(item, words.is_some());
+fn item_text(result: &JobResult, item: &JobItem, words: Option<&str>, languages: &[TrackInfo]) -> String {
     let address = item.video.as_ref().map_or_else(|| line(&item.url), |video| video.address());
     let mut text = format!("\n{}. {address}: {}", item.index.saturating_add(1), result.status);
     if let (Some(reason), Some(message)) = (&result.reason, &result.message) {

@@ -43,7 +43,8 @@ use verbatim::{
 
 pub(crate) use archive_search::{ToolSearch, ToolSearchLimits};
 use arguments::{
-    AskVideoArgs, GetTranscriptArgs, ListLanguagesArgs, SearchArchiveArgs, SearchTranscriptArgs, read,
+    AskVideoArgs, GetTranscriptArgs, ListLanguagesArgs, SearchArchiveArgs, SearchTranscriptArgs, check_types,
+    read,
 };
 use caller::{caller, with_idempotency_key};
 use error::ToolError;
@@ -120,6 +121,10 @@ impl McpTools {
         arguments: Map<String, Value>,
         caller: &Caller,
     ) -> Option<CallToolResult> {
+        let tool = self.all.iter().find(|tool| tool.name == name)?;
+        if let Err(error) = check_types(&tool.input_schema, &arguments) {
+            return Some(result::failure(&error));
+        }
         let result = match name {
             tools::ASK_VIDEO => self.ask_video(arguments, caller).await,
             tools::GET_TRANSCRIPT | tools::LIST_LANGUAGES | tools::SEARCH_TRANSCRIPT => {

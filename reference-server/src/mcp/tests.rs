@@ -342,15 +342,22 @@ async fn list_videos_returns_what_was_read_before_failure() {
     let fixture = ServiceFixture::start().await;
     let wait = Duration::from_secs(30);
     let throttled = SupplyError::new(SupplyReason::Throttled(Some(wait)), "It is throttled.");
-    // A repeated call for a long list would read the same pages.
+    // A repeated call for a long list would read the same pages. Many clients wait for a minute.
     for (error, results) in [
         (Some(throttled), [(3, Some(30), "It is throttled."), (0, Some(30), "It is throttled.")]),
-        (None, [(3, None, "the list takes too long."), (0, Some(5), "Reading takes too long: ")]),
+        (
+            None,
+            [
+                (3, None, "The list takes too long. Name a smaller limit, or use `verbatim get`."),
+                (0, None, "The list takes too long. Name a smaller limit, or use `verbatim get`."),
+            ],
+        ),
     ] {
         for (pages, seconds, message) in results {
             let tools = tools_with_lister(&fixture, FakeLister { pages, error: error.clone() });
             let arguments = json!({ "list": "", "search": "tide mills", "limit": 500 });
-            let got = call(&tools, tools::LIST_VIDEOS, arguments).await;
+            let called = call(&tools, tools::LIST_VIDEOS, arguments);
+            let got = timeout(Duration::from_secs(55), called).await.unwrap();
             let meta = &got["_meta"];
             let text = got["content"][0]["text"].as_str().unwrap();
             assert_eq!(meta["verbatim/retry_after"], json!(seconds), "{got}");
@@ -382,8 +389,10 @@ async fn list_page_keeps_place_after_its_caller_left() {
         assert!(timeout(Duration::from_secs(1), reading).await.is_err());
         assert_eq!(tools.jobs.places.available_permits(), left);
     }
+    // The next call waits for a place: a repeated one may get it.
     let refused = call(&tools, tools::LIST_VIDEOS, list(1)).await;
     assert_eq!(refused["_meta"]["verbatim/code"], 503, "{refused}");
+    assert_eq!(refused["_meta"]["verbatim/retry_after"], 5, "{refused}");
 }
 
 #[tokio::test]

@@ -30,7 +30,7 @@ pub(crate) fn document(options: &LookupOptions, accounts: &AccountsOptions) -> V
         "info": {
             "title": "Verbatim: video transcripts",
             "summary": "Timestamped transcripts of YouTube, TikTok, Instagram and X videos.",
-            "description": DESCRIPTION,
+            "description": description(),
             "version": INTERFACE_VERSION,
             "contact": { "name": "Operator of this service", "url": base_url },
             "license": { "name": "MIT OR Apache-2.0", "url": "https://www.apache.org/licenses/LICENSE-2.0" }
@@ -95,7 +95,15 @@ const INTERNAL: [&str; 9] = [
     "takeStripeEvent",
 ];
 
-/// Description of the whole document.
+/// Description of the whole document, of what this build has.
+fn description() -> String {
+    if cfg!(feature = "mcp") { DESCRIPTION.to_owned() } else { DESCRIPTION.replace(MCP_CLAUSE, "") }
+}
+
+/// What the description says of the endpoint for assistants.
+const MCP_CLAUSE: &str = ", and `/mcp`, the endpoint of the Model Context Protocol";
+
+/// Description of the whole document, with all features.
 const DESCRIPTION: &str = "An archived transcript is returned to every caller, without a key and free of charge. A \
          video that is not archived is transcribed at once if the request has an API key, and charged to the key's \
          allowance. Without a key the response has the address of the watch page (`watchUrl`), on which a person can \
@@ -110,3 +118,13 @@ const DESCRIPTION: &str = "An archived transcript is returned to every caller, w
          pages (such as `/`, `/search`, `/pricing`, `/register` and `/account`) with what they load and send, \
          `/robots.txt` and the sitemaps, the probes `/healthz` and `/readyz`, and `/mcp`, the endpoint of the Model \
          Context Protocol. Unknown parameters are ignored; so are unknown fields outside the v1 API.";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn description_has_clause_of_optional_endpoint() {
+        assert_eq!(DESCRIPTION.matches(MCP_CLAUSE).count(), 1);
+    }
+}

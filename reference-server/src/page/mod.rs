@@ -8,6 +8,7 @@ pub(crate) mod assets;
 mod card;
 pub(crate) mod checkout;
 pub(crate) mod context;
+#[cfg(feature = "documents")]
 mod document;
 pub(crate) mod failure_text;
 pub(crate) mod frame;
@@ -15,6 +16,7 @@ pub(crate) mod home;
 pub(crate) mod moment;
 mod next_steps;
 pub(crate) mod no_transcript;
+#[cfg(feature = "documents")]
 pub(crate) mod pdf;
 pub(crate) mod pricing;
 pub(crate) mod problem;
@@ -24,6 +26,7 @@ pub(crate) mod site;
 pub(crate) mod sitemap;
 pub(crate) mod transcript;
 pub(crate) mod verify;
+#[cfg(feature = "documents")]
 pub(crate) mod word;
 
 pub(crate) use context::{PageContext, WholeUri};

@@ -37,6 +37,9 @@ const FORMS: [(&str, &str, &str); 5] = [
     ("vtt&frontmatter=true", "vtt", "transcript.vtt"),
     ("json", "json", "transcript.json"),
 ];
+/// Documents: last part of the address, message with the label.
+const DOCUMENTS: &[(&str, &str)] =
+    if cfg!(feature = "documents") { &[("docx", "transcript.docx"), ("pdf", "transcript.pdf")] } else { &[] };
 /// Messages of the script.
 const SCRIPT_MESSAGES: [(&str, &str); 12] = [
     ("hit", "script.hit"),
@@ -344,7 +347,7 @@ fn downloads(
                     }
                 }
                 // Their errors are pages, which browsers do not show with the attribute `download`.
-                @for (format, label) in [("docx", "transcript.docx"), ("pdf", "transcript.pdf")] {
+                @for (format, label) in DOCUMENTS {
                     @let label = context.text(label);
                     li {
                         span { (label) }

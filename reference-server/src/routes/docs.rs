@@ -20,9 +20,11 @@ use super::{
     document::{self, DocumentOptions, parameters},
     html::{HTML, confine},
 };
+#[cfg(feature = "mcp")]
+use crate::mcp::tool_names;
 use crate::{
     api::{ContentEncoding, JSON, ProblemResponse},
-    docs, mcp,
+    docs,
     messages::PageLanguage,
     page::PageContext,
     response_cache::{CachedBody, RenderedBody},
@@ -129,6 +131,12 @@ pub(super) async fn open_api(
     response.unwrap_or_else(|| ProblemResponse::fault().into_response())
 }
 
+/// Names of the tools for assistants, which this build lacks.
+#[cfg(not(feature = "mcp"))]
+fn tool_names() -> Vec<String> {
+    Vec::new()
+}
+
 pub(super) async fn llms_txt(
     State(document): State<Arc<CachedDocument>>,
     method: Method,
@@ -136,7 +144,7 @@ pub(super) async fn llms_txt(
 ) -> Response {
     let render = || {
         let kind = "text/plain; charset=utf-8";
-        let text = docs::llms_txt(document.value(), &mcp::tool_names());
+        let text = docs::llms_txt(document.value(), &tool_names());
         Some(RenderedBody { kind, bytes: text.into_bytes() })
     };
     let response = document.respond("llms.txt", PageLanguage::default(), (&method, &headers), render);

@@ -10,6 +10,7 @@ mod home;
 mod html;
 mod indexing;
 mod keys;
+#[cfg(feature = "mcp")]
 mod mcp;
 mod peer_request;
 mod pricing;
@@ -36,12 +37,14 @@ use axum::{
     routing::MethodRouter,
 };
 use http::{HeaderName, HeaderValue, Method, StatusCode, Uri, header::ALLOW};
+#[cfg(feature = "mcp")]
 use url::Url;
 
+#[cfg(feature = "mcp")]
+use crate::mcp::PassageCache;
 use crate::{
     api::{CorsRule, ProblemResponse, V1_PREFIX, V1ErrorResponse, cors},
     config::WebOrigin,
-    mcp::PassageCache,
     state::AppState,
 };
 use docs::{BuildDocument, CachedDocument};
@@ -53,6 +56,7 @@ const ADMIN_PREFIX: &str = "/admin";
 /// What handlers have besides the shared state.
 #[derive(Debug)]
 struct RouteDeps {
+    #[cfg(feature = "mcp")]
     mcp: mcp::McpEndpoint,
     document: Arc<CachedDocument>,
 }
@@ -63,14 +67,16 @@ struct RouteDeps {
 /// document.
 pub(crate) fn router(
     app: AppState,
-    passages: PassageCache,
+    #[cfg(feature = "mcp")] passages: PassageCache,
     cors_origins: &[WebOrigin],
     document: BuildDocument,
 ) -> Router {
     let listed: Arc<[HeaderValue]> =
         cors_origins.iter().filter_map(|origin| HeaderValue::from_str(origin.as_str()).ok()).collect();
+    #[cfg(feature = "mcp")]
     let of_mcp = mcp_origins(&app, &listed);
     let deps = RouteDeps {
+        #[cfg(feature = "mcp")]
         mcp: mcp::McpEndpoint::new(app.clone(), passages, Arc::clone(&of_mcp)),
         document: Arc::new(CachedDocument::new(app.clone(), document)),
     };
@@ -93,6 +99,7 @@ pub(crate) fn router(
             AllowedOrigins::Listed => {
                 route.layer(from_fn_with_state(CorsRule::listed(methods, Arc::clone(&listed)), cors))
             }
+            #[cfg(feature = "mcp")]
             AllowedOrigins::ListedAndOwn => {
                 route.layer(from_fn_with_state(CorsRule::listed(methods, Arc::clone(&of_mcp)), cors))
             }
@@ -125,6 +132,7 @@ fn allowed_methods(endpoints: &[Endpoint]) -> &'static str {
 }
 
 /// Origins whose pages may call `/mcp`: the server's own, and those that the operator configured.
+#[cfg(feature = "mcp")]
 fn mcp_origins(app: &AppState, listed: &[HeaderValue]) -> Arc<[HeaderValue]> {
     let own = Url::parse(&app.lookup.options().base_url).ok().map(|url| url.origin().ascii_serialization());
     let own = own.and_then(|origin| HeaderValue::from_str(&origin).ok());

@@ -6,11 +6,13 @@ use axum::routing::{MethodRouter, delete, get, head, post};
 use http::Method;
 use serde_json::Value;
 
+#[cfg(feature = "mcp")]
+use super::mcp;
 use super::{
     RouteDeps, account as account_pages, checkout,
     docs::{self, CachedDocument},
     document::DocumentOptions,
-    health, home, indexing, keys, mcp, pricing, search, transcript,
+    health, home, indexing, keys, pricing, search, transcript,
     v1::{
         account, chat, jobs, payments, register, transcript as v1_transcript, verify, webhook, webhook_secret,
     },
@@ -46,10 +48,13 @@ pub(super) enum AllowedOrigins {
     /// Those of `server.cors_origins`.
     Listed,
     /// Those of `server.cors_origins`, and the server's own, which browsers name on POST.
+    #[cfg(feature = "mcp")]
     ListedAndOwn,
 }
 
-use AllowedOrigins::{Any, Listed, ListedAndOwn, Own};
+#[cfg(feature = "mcp")]
+use AllowedOrigins::ListedAndOwn;
+use AllowedOrigins::{Any, Listed, Own};
 
 const GET: &Method = &Method::GET;
 const POST: &Method = &Method::POST;
@@ -102,7 +107,9 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
     endpoint(GET, WATCH_PATH, |_| get(watch::page)).with_operation(watch::operation),
     endpoint(GET, QUESTION, |_| get(watch::question::page_of_answer)),
     endpoint(POST, QUESTION, |_| post(watch::question::answer)),
+    #[cfg(feature = "documents")]
     endpoint(GET, "/watch/{platform}/{id}/docx", |_| get(watch::download::docx)),
+    #[cfg(feature = "documents")]
     endpoint(GET, "/watch/{platform}/{id}/pdf", |_| get(watch::download::pdf)),
     endpoint(GET, "/watch/{platform}/{id}/challenge", |_| get(watch::transcribe::challenge)),
     endpoint(POST, "/watch/{platform}/{id}/transcribe", |_| post(watch::transcribe::transcribe)),
@@ -154,6 +161,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         .with_operation(docs::operation_page_operation),
     endpoint(GET, "/docs/guides/{guide}", |deps| documented(deps, get(docs::guide_page)))
         .with_operation(docs::guide_page_operation),
+    #[cfg(feature = "mcp")]
     endpoint(POST, "/mcp", |deps| post(mcp::post).with_state(deps.mcp.clone())).for_origins(ListedAndOwn),
     endpoint(POST, "/api/v1/register", |_| post(register::register)).with_operation(register::operation),
     endpoint(GET, VERIFY, |_| get(verify::open)).with_operation(verify::open_operation),

@@ -4,6 +4,7 @@
 //! ([`transcribe`]).
 
 mod answer_stream;
+#[cfg(feature = "documents")]
 pub(super) mod download;
 mod missing;
 mod progress;

@@ -94,7 +94,8 @@ async fn traces_collector_receives_requests_and_suppliers() {
     let routes = Router::new().route("/watch/{id}", get(work)).layer(from_fn(matched));
     let (log, _guard) = LogQueue::start(std::io::sink(), LogFormat::Text, false);
     let front = HttpService::new(routes, vec!["10.0.0.0/8".parse().unwrap()], log);
-    for peer in ["10.0.0.1", "192.0.2.1"] {
+    // A socket for both families names IPv4 addresses as IPv6 ones.
+    for peer in ["10.0.0.1", "::ffff:10.0.0.2", "192.0.2.1"] {
         let request =
             Request::get("/watch/secret-id?key=vbk_secret").header("host", "v").header("traceparent", PARENT);
         let request = request.header("authorization", "Bearer vbk_secret").body(axum::body::Body::empty());
@@ -104,7 +105,7 @@ async fn traces_collector_receives_requests_and_suppliers() {
     traces.unwrap().stop().await;
 
     let spans = collector.spans();
-    assert_eq!(spans.len(), 4, "{spans:?}");
+    assert_eq!(spans.len(), 6, "{spans:?}");
     let requests: Vec<&SentSpan> = spans.iter().filter(|span| span.name == "request").collect();
     for request in &requests {
         assert_eq!(attribute(&request.attributes, "http.route").as_deref(), Some("/watch/{id}"));
@@ -117,7 +118,7 @@ async fn traces_collector_receives_requests_and_suppliers() {
     }
     let with_parent =
         requests.iter().filter(|one| one.trace_id.starts_with(&[0x0a, 0xf7, 0x65, 0x19])).count();
-    assert_eq!(with_parent, 1, "only a trusted proxy sets the trace of a request");
+    assert_eq!(with_parent, 2, "only a trusted proxy sets the trace of a request");
     let all = format!("{:?}", collector.0.lock().unwrap());
     assert!(all.contains("service.name") && all.contains("verbatim"), "{all}");
     assert!(!all.contains("secret"), "{all}");

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::{
-    io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader},
+    io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
     process::Command,
     time::timeout,
 };
@@ -81,9 +81,11 @@ async fn mcp_stdio_invalid_messages_are_skipped_and_eof_exits() -> Result<()> {
         .arg(data.path())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
         .kill_on_drop(true)
         .spawn()?;
     let (mut input, output) = child.stdin.take().zip(child.stdout.take()).context("no pipes")?;
+    let mut errors = child.stderr.take().context("no pipe")?;
     let mut lines = BufReader::new(output).lines();
     let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "test", "version": "1" } } });
@@ -111,6 +113,11 @@ async fn mcp_stdio_invalid_messages_are_skipped_and_eof_exits() -> Result<()> {
     drop(input);
     let status = timeout(TIMEOUT, child.wait()).await??;
     ensure!(status.success(), "{status}");
+    // The assistant's log says why the long message has no response.
+    let mut reported = String::new();
+    timeout(TIMEOUT, errors.read_to_string(&mut reported)).await??;
+    let expected = "verbatim: a message of more than 65536 bytes was dropped: it gets no response\n";
+    assert_eq!(reported.matches(expected).count(), 1, "{reported}");
     // Empty input is not an error either.
     assert!(run(verbatim(data.path(), &["mcp"]), b"")?.status.success());
     Ok(())

@@ -42,7 +42,8 @@ fn version_has_commit_and_features() -> Result<()> {
     assert_eq!(lines[0], format!("verbatim {}", env!("CARGO_PKG_VERSION")));
     assert!(lines[1].starts_with("commit: "), "{stdout}");
     // The tests build the program with all features.
-    assert_eq!(lines[2], "features: otel, postgres, static-embeddings", "{stdout}");
+    let features = "features: chat-model, documents, mcp, otel, postgres, speech, static-embeddings";
+    assert_eq!(lines[2], features, "{stdout}");
     assert_eq!(output_of(bare(&["-V"]))?.1, format!("{}\n", lines[0]));
     Ok(())
 }

@@ -8,19 +8,16 @@ use std::{collections::HashMap, sync::LazyLock};
 use super::tokenizer::{Term, terms};
 use crate::transcript::script::{Script, char_script};
 
-/// Languages with a list, by primary tag; at most 32.
-const LANGUAGES: [&str; 27] = [
-    "ar", "bg", "cs", "da", "de", "el", "en", "es", "fi", "fr", "hi", "hu", "id", "it", "ja", "ko", "nl",
-    "no", "pl", "pt", "ro", "ru", "sv", "th", "tr", "uk", "zh",
-];
+/// Languages with a list, by primary tag, each with its words in lines (`build.rs`); at most 32.
+const LANGUAGES: &[(&str, &str)] = &include!(concat!(env!("OUT_DIR"), "/generic_words.rs"));
 /// Share of the words of a text that are generic words of its language.
 const GENERIC_SHARE_MIN: f32 = 0.15;
 
 /// Each folded word with a bit for each language that has it.
 static GENERIC_WORDS: LazyLock<HashMap<String, u32>> = LazyLock::new(|| {
     let mut words: HashMap<String, u32> = HashMap::new();
-    for (bit, language) in LANGUAGES.iter().enumerate() {
-        for word in stop_words::lookup(language).unwrap_or_default() {
+    for (bit, (_, list)) in LANGUAGES.iter().enumerate() {
+        for word in list.lines() {
             terms(word, |term| match term {
                 Term::Word(text, _) | Term::Ngram(text) => {
                     *words.entry(text.to_owned()).or_default() |= 1 << bit;
@@ -34,7 +31,7 @@ static GENERIC_WORDS: LazyLock<HashMap<String, u32>> = LazyLock::new(|| {
 
 /// Whether a folded word or n-gram is generic in a language.
 pub(super) fn is_generic_word(word: &str, language: &str) -> bool {
-    let bit = LANGUAGES.iter().position(|other| *other == language);
+    let bit = LANGUAGES.iter().position(|(other, _)| *other == language);
     bit.is_some_and(|bit| GENERIC_WORDS.get(word).is_some_and(|languages| languages >> bit & 1 == 1))
 }
 
@@ -66,12 +63,20 @@ pub(super) fn language_of_counts<'a>(counts: impl Iterator<Item = (&'a str, u32)
     let most = hits.iter().copied().max().unwrap_or(0);
     let best = LANGUAGES.iter().zip(hits).find(|(_, hits)| *hits == most);
     best.filter(|_| most as f32 >= GENERIC_SHARE_MIN * all as f32 && most > 0)
-        .map_or("", |(language, _)| language)
+        .map_or("", |((language, _), _)| language)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn generic_words_are_lists_of_stopwords_iso() {
+        assert_eq!(LANGUAGES.len(), 27);
+        for (language, list) in LANGUAGES {
+            assert!(list.lines().eq(stop_words::lookup(language).unwrap().iter().copied()), "{language}");
+        }
+    }
 
     #[test]
     fn generic_words_show_language() {

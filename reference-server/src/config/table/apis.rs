@@ -3,7 +3,12 @@
 use super::{ALLOWANCE, DAY, MINUTE, NOTHING, RATE, SECOND, Setting, bounded, setting, unset};
 use crate::config::{BaseUrl, JwkSet, PriceSetting, Secret};
 
+/// Chat with models, which this build lacks.
+#[cfg(not(feature = "chat-model"))]
+pub(super) const CHAT: &[Setting] = &[];
+
 /// Chat.
+#[cfg(feature = "chat-model")]
 pub(super) const CHAT: &[Setting] = &[
     unset(
         "chat.base_url",

@@ -50,9 +50,24 @@ pub(super) fn check_service(reader: &mut SettingsReader<'_>, all: &mut Settings)
     all.options.service = address.1.then(|| all.service.clone());
 }
 
+/// Checks an address that has a model: without the other, either would be ignored.
+#[cfg(any(feature = "chat-model", feature = "speech"))]
+fn check_endpoint(reader: &mut SettingsReader<'_>, address: (&str, bool), model: (&str, bool)) {
+    reader.needs(address, model);
+    reader.needs(model, address);
+}
+
+/// The named suppliers are the default of every platform's.
+#[cfg(not(feature = "speech"))]
+pub(super) fn check_speech(_: &mut SettingsReader<'_>, all: &mut Settings) {
+    all.options.add_named_sources();
+}
+
+#[cfg(feature = "speech")]
 pub(super) fn check_speech(reader: &mut SettingsReader<'_>, all: &mut Settings) {
     let address = ("speech.base_url", !all.speech.base_url.is_empty());
-    reader.needs(address, ("speech.model", !all.speech.model.is_empty()));
+    let model = ("speech.model", !all.speech.model.is_empty());
+    check_endpoint(reader, address, model);
     all.options.speech = address.1.then(|| all.speech.clone());
     // The default of every platform's suppliers.
     all.options.add_named_sources();
@@ -68,16 +83,23 @@ pub(super) fn check_suppliers(reader: &mut SettingsReader<'_>, all: &mut Setting
     }
 }
 
+#[cfg(not(feature = "chat-model"))]
+pub(super) fn check_chat(_: &mut SettingsReader<'_>, _: &mut Settings) {}
+
+#[cfg(feature = "chat-model")]
 pub(super) fn check_chat(reader: &mut SettingsReader<'_>, all: &mut Settings) {
     let address = ("chat.base_url", !all.chat.base_url.is_empty());
-    reader.needs(address, ("chat.model", !all.chat.model.is_empty()));
+    let model = ("chat.model", !all.chat.model.is_empty());
+    check_endpoint(reader, address, model);
     all.options.chat = address.1.then(|| all.chat.clone());
     check_embeddings(reader, all);
 }
 
+#[cfg(feature = "chat-model")]
 fn check_embeddings(reader: &mut SettingsReader<'_>, all: &mut Settings) {
     let address = ("chat.embeddings_url", !all.embeddings.base_url.is_empty());
-    reader.needs(address, ("chat.embeddings_model", !all.embeddings.model.is_empty()));
+    let model = ("chat.embeddings_model", !all.embeddings.model.is_empty());
+    check_endpoint(reader, address, model);
     all.options.embeddings = address.1.then(|| all.embeddings.clone());
     let Some(folder) = all.embedding_model.clone() else { return };
     if address.1 {
@@ -109,6 +131,11 @@ pub(super) fn check_payments(reader: &mut SettingsReader<'_>, all: &mut Settings
         let what = "none is set, but stripe.secret_key is: payments could not be confirmed";
         reader.refuse("stripe.webhook_secrets", &what, "set both or neither");
     }
+    // Without the key nothing would be for sale, and a local server would open the sandbox.
+    reader.needs(
+        ("stripe.webhook_secrets", !webhook_secrets.is_empty()),
+        ("stripe.secret_key", !secret_key.is_empty()),
+    );
     if !webhook_secrets.iter().all(|secret| secret.starts_with(WEBHOOK_SECRET)) {
         let what = "a secret does not begin with whsec_";
         let allowed = "write [\"whsec_…\", \"whsec_…\"] in the settings file, and whsec_…,whsec_… without \

@@ -272,7 +272,12 @@ pub(super) const ANOTHER_VERBATIM_SERVER: &[Setting] = &[
     ),
 ];
 
+/// Speech-to-text, which this build lacks.
+#[cfg(not(feature = "speech"))]
+pub(super) const SPEECH_TO_TEXT: &[Setting] = &[];
+
 /// Speech-to-text.
+#[cfg(feature = "speech")]
 pub(super) const SPEECH_TO_TEXT: &[Setting] = &[
     unset(
         "speech.base_url",
@@ -397,6 +402,7 @@ pub(super) const SUPPLIERS: &[Setting] = &[
         |reader, all| reader.small(&mut all.options.concurrency.verbatim_service, VIDEOS),
         "The same limit for `verbatim-service`.",
     ),
+    #[cfg(feature = "speech")]
     bounded(
         "speech.max_concurrent_videos",
         |reader, all| reader.small(&mut all.options.concurrency.speech_to_text, VIDEOS),

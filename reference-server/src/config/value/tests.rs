@@ -1,3 +1,5 @@
+use ipnet::IpNet;
+
 use super::*;
 
 fn read<T: ParseSetting>(value: &str) -> Option<String> {
@@ -52,6 +54,10 @@ fn address_text_is_parsed() {
     assert_eq!(read::<IpNet>("10.0.0.0/8").as_deref(), Some("\"10.0.0.0/8\""));
     assert_eq!(read::<IpNet>("::1").as_deref(), Some("\"::1/128\""));
     assert_eq!(read::<IpNet>("10.0.0.0/33"), None);
+    // The peers of a socket for both families are compared as IPv4 addresses.
+    assert_eq!(read::<IpNet>("::ffff:10.0.0.0/104").as_deref(), Some("\"10.0.0.0/8\""));
+    assert_eq!(read::<IpNet>("::ffff:10.0.0.1").as_deref(), Some("\"10.0.0.1/32\""));
+    assert_eq!(read::<IpNet>("::/0").as_deref(), Some("\"::/0\""));
     for (text, expect) in [
         ("https://a.example/", Some("\"https://a.example\"")),
         ("http://a.example:81/x/", Some("\"http://a.example:81/x\"")),

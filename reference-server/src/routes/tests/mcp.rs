@@ -7,7 +7,7 @@ use transcript_core::{
     video::{Platform, VideoId},
 };
 
-use crate::testing::{ARCHIVED, NEW, SILENT, ServiceFixture, TestResponse, request, transcript};
+use crate::testing::{ARCHIVED, NEW, SILENT, ServiceFixture, THROTTLED, TestResponse, request, transcript};
 
 const JSON: (&str, &str) = ("content-type", "application/json");
 
@@ -101,7 +101,6 @@ async fn mcp_account_key_pays_delivered_results_with_credits() {
     assert!(text(&answer).contains("quiet here") && text(&answer).contains("[0:01]"), "{answer}");
     assert_eq!(credits(&service, &key).await, all - 2);
     for (arguments, code) in [
-        (json!({ "video": SILENT, "question": "What?" }), 404),
         (json!({ "video": NEW, "question": " " }), 400),
         (json!({ "video": "https://x.com/a/status/1453746193042456576", "question": "What?" }), 400),
     ] {
@@ -110,6 +109,46 @@ async fn mcp_account_key_pays_delivered_results_with_credits() {
         assert_eq!(refused["isError"], true);
     }
     assert_eq!(credits(&service, &key).await, all - 2);
+}
+
+#[tokio::test]
+async fn mcp_video_without_transcript_has_same_result_for_both_keys() {
+    let service = ServiceFixture::start().await;
+    let (lookups, account) = (service.key().await, service.account("ann@example.org").await);
+    let all = credits(&service, &account).await;
+    for (video, reason, has_wait) in [(SILENT, "no_captions", false), (THROTTLED, "rate_limited", true)] {
+        let page = format!("https://v.example/watch/video_site/{video}?src=mcp_other");
+        let question = json!({ "video": video, "question": "What?" });
+        for (key, tool, arguments) in [
+            (&lookups, "get_transcript", json!({ "video": video })),
+            (&account, "get_transcript", json!({ "video": video })),
+            (&account, "ask_video", question),
+        ] {
+            let result = call(&service, Some(key), tool, arguments).await;
+            assert_eq!(result["isError"], false, "{result}");
+            let meta = &result["_meta"];
+            assert_eq!(meta["verbatim/failure_reason"], reason, "{result}");
+            assert_eq!(meta["verbatim/watch_url"], page, "{result}");
+            assert_eq!(meta["verbatim/retry_after"] == 30, has_wait, "{result}");
+            assert!(meta["verbatim/code"].is_null(), "{result}");
+            assert!(text(&result).starts_with(&format!("No transcript ({reason}): This video")), "{result}");
+            assert!(text(&result).ends_with(&format!("\n{page}\n")), "{result}");
+        }
+    }
+    assert_eq!(credits(&service, &account).await, all);
+}
+
+#[tokio::test]
+async fn mcp_whole_number_may_have_fraction_of_zero() {
+    let service = ServiceFixture::start().await;
+    for (max_chars, is_whole) in [("500.0", true), ("5e2", true), ("500.5", false), ("\"500\"", false)] {
+        let body = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"get_transcript",
+            "arguments":{{"video":"{ARCHIVED}","max_chars":{max_chars}}}}}}}"#
+        );
+        let answer = post(&service, &[JSON], &body).await.json();
+        assert_eq!(answer["result"]["isError"], !is_whole, "{max_chars}: {answer}");
+    }
 }
 
 #[tokio::test]
@@ -163,7 +202,11 @@ async fn mcp_invalid_arguments_are_described() {
     let service = ServiceFixture::start().await;
     for (tool, arguments, shown) in [
         ("get_transcript", json!({}), "arguments: missing field `video`"),
-        ("get_transcript", json!({ "video": 7 }), "arguments: invalid type"),
+        ("get_transcript", json!({ "video": 7 }), "video: it must be a text"),
+        ("get_transcript", json!({ "video": null }), "arguments: invalid type: null"),
+        ("get_transcript", json!({ "video": ARCHIVED, "timestamps": "no" }), "timestamps: it must be"),
+        ("list_videos", json!({ "search": "tide mills", "limit": "5" }), "limit: it must be a whole number"),
+        ("start_job", json!({ "videos": ARCHIVED }), "videos: it must be a list"),
         (
             "get_transcript",
             json!({ "video": ARCHIVED, "language": "en" }),
@@ -175,7 +218,9 @@ async fn mcp_invalid_arguments_are_described() {
             json!({ "video": ARCHIVED, "max_chars": 3 }),
             "max_chars: it must be from 500 to 100000",
         ),
-        ("get_transcript", json!({ "video": ARCHIVED, "max_chars": 5e30 }), "arguments: invalid type"),
+        ("get_transcript", json!({ "video": ARCHIVED, "max_chars": 5e30 }), "max_chars: it must be from"),
+        ("get_transcript", json!({ "video": ARCHIVED, "max_chars": -1 }), "max_chars: it must be a whole"),
+        ("get_transcript", json!({ "video": ARCHIVED, "max_chars": 500.5 }), "max_chars: it must be a whole"),
         ("get_transcript", json!({ "video": ARCHIVED, "cursor": "next" }), "cursor: not a cursor"),
         (
             "get_transcript",

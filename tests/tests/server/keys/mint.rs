@@ -50,9 +50,16 @@ async fn key_creation_behind_trusted_proxy_is_limited_per_network() -> Result<()
 #[tokio::test(flavor = "multi_thread")]
 async fn key_creation_without_trusted_proxy_is_limited_per_socket_address() -> Result<()> {
     let data = TempDir::new()?;
-    let server = ServerFixture::start(&data, &[("VERBATIM_LIMITS__MINT_PER_NETWORK_PER_DAY", "2")])?;
+    let log = data.path().join("log.txt");
+    let limit = ("VERBATIM_LIMITS__MINT_PER_NETWORK_PER_DAY", "2");
+    let mut server = ServerFixture::start_with_log(&data, &[limit], &log)?;
     for (from, status) in [("192.0.2.1", 201), ("192.0.2.2", 201), ("192.0.2.3", 429), ("2001:db8::1", 429)] {
         assert_eq!(mint(&server, from).await?.status.as_u16(), status, "{from}");
     }
+    // The peer has a loopback address, as a proxy may have. The log has none of its headers.
+    server.stop()?;
+    let written = std::fs::read_to_string(&log)?;
+    assert_eq!(written.matches("ignored the forwarding header of a peer").count(), 1, "{written}");
+    assert!(!written.contains("192.0.2."), "{written}");
     Ok(())
 }
