@@ -349,6 +349,7 @@ with vt.Transcripts(file, suppliers=[]) as transcripts:
         "sqlite3, any of 400 rows": (any_of(row), 100),
         "sqlite3, any row as JSON": (any_of(plain_row), 100),
         "get, from the file": (in_order(transcripts.get, ours), 400),
+        "get in a language, from the file": (in_order(lambda one: transcripts.get(one, "en"), itertools.cycle(more)), 400),
         "sqlite3, such rows": (in_order(row, theirs), 400),
         "sqlite3, all data of such rows": (in_order(whole_row, all_theirs), 400),
         "get, from the file, and its text": (in_order(lambda one: transcripts.get(one).text, ours), 100),

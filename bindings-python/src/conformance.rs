@@ -37,9 +37,9 @@ pub(crate) fn _cases(port: &str) -> PyResult<Vec<&'static str>> {
 #[pyfunction]
 pub(crate) fn _run_case(port: &str, name: &str, store: Bound<'_, PyAny>) -> PyResult<PendingCall> {
     match port {
-        "archive" => start(archive_cases(), name, ports::archive(store)?),
-        "ledger" => start(ledger_cases(), name, ports::ledger(store)?),
-        "directory" => start(directory_cases(), name, ports::directory(store)?),
+        "archive" => start(archive_cases(), name, ports::archive(store, &mut Vec::new())?),
+        "ledger" => start(ledger_cases(), name, ports::ledger(store, &mut Vec::new())?),
+        "directory" => start(directory_cases(), name, ports::directory(store, &mut Vec::new())?),
         _ => Err(unknown_port(port)),
     }
 }

@@ -177,7 +177,7 @@ impl Connection {
         base_url: String,
         key: Option<String>,
         timeout: f64,
-        retries: u32,
+        #[pyo3(from_py_with = options::extract::<u32>)] retries: u32,
         ca_file: Option<PathBuf>,
     ) -> PyResult<Self> {
         let timeout = Duration::try_from_secs_f64(timeout).ok().filter(|timeout| !timeout.is_zero());

@@ -15,7 +15,7 @@ use transcript_core::{
 use crate::{
     exceptions::core_exception,
     options,
-    segment::{SegmentStore, Segments, millis, seconds},
+    segment::{Segment, SegmentStore, Segments, millis, seconds},
     word,
 };
 
@@ -160,13 +160,16 @@ pub(crate) fn read_timed(item: &Bound<'_, PyAny>) -> PyResult<(String, u64, u64)
     Ok((text, start, duration))
 }
 
-/// Reads segments from dictionaries with `text`, `start`, `duration` and optionally `words`, or from tuples of the
-/// first three.
+/// Reads segments from `Segment` objects, dictionaries with `text`, `start`, `duration` and optionally `words`, or
+/// tuples of the first three.
 ///
 /// # Errors
-/// `ValueError` with the index of an item that is neither.
+/// `ValueError` with the index of an item that is none of these.
 pub(crate) fn read_dicts(items: &Bound<'_, PyAny>) -> PyResult<Vec<transcript::Segment>> {
     let read = |item: &Bound<'_, PyAny>| -> PyResult<transcript::Segment> {
+        if let Ok(segment) = item.cast::<Segment>() {
+            return segment.get().to_core(item.py());
+        }
         let (text, start, duration) = read_timed(item)?;
         let words = if item.is_instance_of::<PyTuple>() { None } else { item.get_item("words").ok() };
         let words = words.filter(|words| !words.is_none()).map(|words| word::read(&words)).transpose()?;

@@ -4,6 +4,7 @@ use std::{pin::pin, sync::Arc, time::Duration};
 
 use pyo3::{
     prelude::*,
+    pyclass::{PyTraverseError, PyVisit},
     types::{PyDict, PyString},
 };
 use transcript_core::{
@@ -18,6 +19,7 @@ use verbatim::{
 use crate::{
     archive_search,
     batch::Batch,
+    components::Components,
     connection::Connection,
     events,
     exceptions::{BindingError, core_exception},
@@ -36,6 +38,8 @@ use crate::{
 pub(crate) struct Engine {
     /// Identifies this engine to its custom suppliers.
     number: u64,
+    /// What the garbage collector traverses.
+    components: Components,
     lazy: Arc<LazyVerbatim>,
 }
 
@@ -113,10 +117,24 @@ impl Engine {
     #[new]
     fn new(keywords: &Bound<'_, PyDict>) -> PyResult<Self> {
         let mailer = keywords.get_item("mailer")?.filter(|mailer| !mailer.is_none());
-        let mailer = mailer.map(|mailer| Arc::new(PyMailer::new(mailer)) as _);
+        let mut components = Components::new();
+        let mailer = mailer.map(|mailer| PyMailer::new(mailer, &mut components)).transpose()?;
+        let mailer = mailer.map(|mailer| Arc::new(mailer) as _);
         events::start_logging(keywords.py())?;
-        let (options, number) = options::read(keywords)?;
-        Ok(Self { number, lazy: Arc::new(LazyVerbatim::new(options, mailer)) })
+        let (options, number) = options::read(keywords, &mut components)?;
+        if options.detach_unpaid {
+            // Fetches of a service use its components after the last reference to it, and settle with its ledger.
+            components.clear();
+        }
+        Ok(Self { number, components, lazy: Arc::new(LazyVerbatim::new(options, mailer)) })
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.components.iter().try_for_each(|component| component.traverse(visit))
+    }
+
+    fn __clear__(&self) {
+        self.components.iter().for_each(|component| component.clear());
     }
 
     /// Whether the engine is closed.
@@ -237,7 +255,7 @@ impl Engine {
         py: Python<'_>,
         query: String,
         language: Option<String>,
-        limit: u32,
+        #[pyo3(from_py_with = options::extract::<u32>)] limit: u32,
     ) -> PyResult<PendingCall> {
         let open = self.lazy.open(py)?;
         let work =
@@ -328,6 +346,16 @@ impl Engine {
         }))
     }
 
+    /// The number of archived videos that no list has; 0 in memory, where no row is damaged.
+    fn unlisted_videos(&self, py: Python<'_>) -> PyResult<PendingCall> {
+        let (open, is_in_memory) = (self.lazy.open(py)?, self.lazy.is_in_memory());
+        let work = async move {
+            let verbatim = open.await?;
+            Ok(if is_in_memory { 0 } else { verbatim.tools().unlisted_videos().await? })
+        };
+        Ok(PendingCall::new(work, |py, count: u64| Ok(count.into_pyobject(py)?.into_any().unbind())))
+    }
+
     /// Imports all transcripts of a body that names their videos.
     fn import_all(&self, py: Python<'_>, body: Vec<u8>, replace: bool) -> PyResult<PendingCall> {
         let open = self.lazy.open_to_change(py)?;
@@ -367,7 +395,7 @@ impl Engine {
         &self,
         py: Python<'_>,
         account: String,
-        credits: u64,
+        #[pyo3(from_py_with = options::extract::<u64>)] credits: u64,
         id: String,
         memo: String,
     ) -> PyResult<PendingCall> {

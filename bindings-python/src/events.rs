@@ -28,7 +28,10 @@ use transcript_core::{
     video::Platform,
 };
 
-use crate::lifecycle::attached;
+use crate::{
+    components::{ComponentSlot, Components},
+    lifecycle::attached,
+};
 
 /// Bound of the events that wait for Python; further ones are dropped.
 const EVENTS_MAX: usize = 4_096;
@@ -70,7 +73,7 @@ type EventFields = Vec<(&'static str, FieldValue)>;
 /// An event that waits for Python.
 struct Event {
     /// The hook of an engine; `None` for the logger.
-    hook: Option<Arc<Py<PyAny>>>,
+    hook: Option<Arc<ComponentSlot>>,
     level: u8,
     name: String,
     fields: EventFields,
@@ -207,13 +210,17 @@ fn deliver_queue(py: Python<'_>) {
 }
 
 fn deliver(py: Python<'_>, event: Event) -> PyResult<()> {
+    let hook = event.hook.map(|hook| hook.get(py));
+    if matches!(hook, Some(None)) {
+        // It was deleted with its engine.
+        return Ok(());
+    }
     let fields = PyDict::new(py);
     for (name, value) in event.fields {
         fields.set_item(name, value)?;
     }
-    let hook = event.hook.as_deref().map(|hook| hook.clone_ref(py));
     let error = event.error.map(|error| error.into_value(py));
-    let arguments = (hook, event.level, event.name, fields, error);
+    let arguments = (hook.flatten(), event.level, event.name, fields, error);
     py.import("verbatim_transcripts._events")?.call_method1("deliver", arguments).map(drop)
 }
 
@@ -347,13 +354,13 @@ fn with_platform_name(text: String) -> String {
 }
 
 /// Passes the events of one engine to a Python callable.
-pub(crate) struct PyObserver(Arc<Py<PyAny>>);
+pub(crate) struct PyObserver(Arc<ComponentSlot>);
 
 transcript_core::debug_fields!(PyObserver {});
 
 impl PyObserver {
-    pub(crate) fn new(hook: Bound<'_, PyAny>) -> Self {
-        Self(Arc::new(hook.unbind()))
+    pub(crate) fn new(hook: Bound<'_, PyAny>, components: &mut Components) -> Self {
+        Self(ComponentSlot::new(hook, components))
     }
 
     fn push(&self, name: &str, fields: EventFields) {

@@ -11,7 +11,7 @@ use std::{
 use pyo3::prelude::*;
 use tokio::{sync::OnceCell, task::JoinSet};
 use transcript_core::{Error, accounts::mail::Mailer};
-use verbatim::{JobHandle, Options, TranscriptCache, Verbatim};
+use verbatim::{JobHandle, Options, StorageOptions, TranscriptCache, Verbatim};
 
 use crate::{
     exceptions::BindingError,
@@ -156,6 +156,13 @@ impl LazyVerbatim {
             }
             Ok(())
         })
+    }
+
+    /// Whether the transcripts are in the memory of this process.
+    pub(crate) fn is_in_memory(&self) -> bool {
+        let Options { storage, custom, .. } = self.options.as_ref();
+        matches!(storage, StorageOptions::Memory | StorageOptions::BoundedMemory(_))
+            && custom.archive.is_none()
     }
 
     pub(crate) fn is_closed(&self) -> bool {

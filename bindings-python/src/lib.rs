@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 
 mod archive_search;
 mod batch;
+mod components;
 mod conformance;
 mod connection;
 mod data;

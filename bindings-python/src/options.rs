@@ -21,6 +21,7 @@ use verbatim::{
 };
 
 use crate::{
+    components::Components,
     events::PyObserver,
     exceptions::core_exception,
     ports::{self, PyChatModel, PyEmbedder, PySupplier},
@@ -40,7 +41,7 @@ impl<'py> OptionKeywords<'_, 'py> {
         T: FromPyObjectOwned<'py>,
     {
         let Some(value) = self.value(name)? else { return Ok(None) };
-        value.extract::<T>().map(Some).map_err(|error| with_keyword(name, error.into()))
+        extract::<T>(&value).map(Some).map_err(|error| with_keyword(name, error))
     }
 
     fn seconds(&self, name: &str) -> PyResult<Option<Duration>> {
@@ -72,6 +73,23 @@ pub(crate) fn duration(name: &str, seconds: f64) -> PyResult<Duration> {
     })
 }
 
+/// The value of an argument.
+///
+/// # Errors
+/// `ValueError` for a number out of range, as for other values, and not Python's `OverflowError`.
+pub(crate) fn extract<'py, T>(value: &Bound<'py, PyAny>) -> PyResult<T>
+where
+    T: FromPyObjectOwned<'py>,
+{
+    value.extract::<T>().map_err(|error| {
+        let error: PyErr = error.into();
+        match error.is_instance_of::<PyOverflowError>(value.py()) {
+            true => PyValueError::new_err("the number is out of range"),
+            false => error,
+        }
+    })
+}
+
 const DURATION_MAX: Duration = Duration::from_secs(24 * 3_600);
 /// Size limit of the in-memory archive.
 const MEMORY_BYTES: u64 = 64 << 20;
@@ -79,9 +97,6 @@ const MEMORY_BYTES: u64 = 64 << 20;
 /// The same exception, with the keyword in its message.
 fn with_keyword(name: &str, error: PyErr) -> PyErr {
     Python::attach(|py| {
-        if error.is_instance_of::<PyOverflowError>(py) {
-            return PyValueError::new_err(format!("{name} is out of range"));
-        }
         let text = format!("{name}: {}", error.value(py));
         match error.is_instance_of::<PyTypeError>(py) {
             true => PyTypeError::new_err(text),
@@ -90,11 +105,11 @@ fn with_keyword(name: &str, error: PyErr) -> PyErr {
     })
 }
 
-/// Reads the options, and a number that identifies the engine to its custom suppliers.
+/// Reads the options, and a number that identifies the engine to its custom suppliers. Adds the custom components.
 ///
 /// # Errors
 /// `TypeError`, `ValueError` or `InvalidInput`, naming the keyword.
-pub(crate) fn read(keywords: &Bound<'_, PyDict>) -> PyResult<(Options, u64)> {
+pub(crate) fn read(keywords: &Bound<'_, PyDict>, components: &mut Components) -> PyResult<(Options, u64)> {
     static OWNERS: AtomicU64 = AtomicU64::new(1);
     let owner = OWNERS.fetch_add(1, Ordering::Relaxed);
     let py = keywords.py();
@@ -102,7 +117,7 @@ pub(crate) fn read(keywords: &Bound<'_, PyDict>) -> PyResult<(Options, u64)> {
     // A fetch of a service continues for repeated calls; a fetch of an interrupted script is cancelled.
     let detach_unpaid = keywords.read::<bool>("detach_unpaid")?.unwrap_or(false);
     let mut options = Options { detach_unpaid, ..Options::default() };
-    storage(&keywords, &mut options)?;
+    storage(&keywords, &mut options, components)?;
     let upstream = &mut options.upstream;
     upstream.proxies = keywords.texts("proxies")?;
     upstream.ca_file = keywords.read::<PathBuf>("ca_file")?;
@@ -130,31 +145,35 @@ pub(crate) fn read(keywords: &Bound<'_, PyDict>) -> PyResult<(Options, u64)> {
         let (base_url, model, api_key) = speech;
         options.speech = Some(SpeechOptions { base_url, model, api_key, ..SpeechOptions::default() });
     }
-    models(&keywords, &mut options)?;
+    models(&keywords, &mut options, components)?;
     breaker(&keywords, &mut options)?;
     if let Some(hook) = keywords.value("on_event")? {
         if !hook.is_callable() {
             return Err(PyTypeError::new_err("on_event must be callable with one argument"));
         }
-        options.observer = Some(Arc::new(PyObserver::new(hook)));
+        options.observer = Some(Arc::new(PyObserver::new(hook, components)));
     }
-    suppliers(&keywords, owner, &mut options)?;
+    suppliers(&keywords, owner, &mut options, components)?;
     limits(&keywords, &mut options)?;
     options.check().map_err(|error| core_exception(py, &error))?;
     Ok((options, owner))
 }
 
 /// Reads the models of chat: of answers, and of the search for passages.
-fn models(keywords: &OptionKeywords<'_, '_>, options: &mut Options) -> PyResult<()> {
+fn models(
+    keywords: &OptionKeywords<'_, '_>,
+    options: &mut Options,
+    components: &mut Components,
+) -> PyResult<()> {
     let chat = keywords.value("chat")?;
     if let Some(custom) = chat.as_ref().filter(|chat| has_method(chat, "complete")) {
-        options.custom.chat_model = Some(Arc::new(PyChatModel::new(custom.clone())?));
+        options.custom.chat_model = Some(Arc::new(PyChatModel::new(custom.clone(), components)?));
     } else if let Some((base_url, model, api_key)) = keywords.read::<ModelOption>("chat")? {
         options.chat = Some(ChatModelOptions { base_url, model, api_key, ..ChatModelOptions::default() });
     }
     let embeddings = keywords.value("embeddings")?;
     if let Some(custom) = embeddings.as_ref().filter(|embeddings| has_method(embeddings, "embed")) {
-        options.custom.embedder = Some(Arc::new(PyEmbedder::new(custom.clone())?));
+        options.custom.embedder = Some(Arc::new(PyEmbedder::new(custom.clone(), components)?));
     } else if let Some((base_url, model, api_key)) = keywords.read::<ModelOption>("embeddings")? {
         let service = EmbeddingsOptions { base_url, model, api_key, ..EmbeddingsOptions::default() };
         options.embeddings = Some(service);
@@ -233,24 +252,28 @@ fn limits(keywords: &OptionKeywords<'_, '_>, options: &mut Options) -> PyResult<
 }
 
 /// Reads the stores of transcripts, and of keys and accounts.
-fn storage(keywords: &OptionKeywords<'_, '_>, options: &mut Options) -> PyResult<()> {
+fn storage(
+    keywords: &OptionKeywords<'_, '_>,
+    options: &mut Options,
+    components: &mut Components,
+) -> PyResult<()> {
     let mut places = [None, None];
     for (keyword, place) in ["archive", "ledger"].into_iter().zip(&mut places) {
         let Some(value) = keywords.value(keyword)? else { continue };
         *place = match read_place(keyword, &value)? {
             Some(found) => Some(found),
             None if keyword == "archive" => {
-                options.custom.archive = Some(ports::archive(value)?);
+                options.custom.archive = Some(ports::archive(value, components)?);
                 None
             }
             None => {
-                options.custom.ledger = Some(ports::ledger(value)?);
+                options.custom.ledger = Some(ports::ledger(value, components)?);
                 None
             }
         };
     }
     if let Some(custom) = keywords.value("directory")? {
-        options.custom.directory = Some(ports::directory(custom)?);
+        options.custom.directory = Some(ports::directory(custom, components)?);
     }
     let [archive, ledger] = places;
     options.storage = match (archive.unwrap_or(Place::Memory), ledger) {
@@ -338,7 +361,12 @@ fn has_method(object: &Bound<'_, PyAny>, method: &str) -> bool {
 }
 
 /// Reads the suppliers: names, and Python objects.
-fn suppliers(keywords: &OptionKeywords<'_, '_>, owner: u64, options: &mut Options) -> PyResult<()> {
+fn suppliers(
+    keywords: &OptionKeywords<'_, '_>,
+    owner: u64,
+    options: &mut Options,
+    components: &mut Components,
+) -> PyResult<()> {
     let Some(list) = keywords.value("suppliers")? else {
         options.add_named_sources();
         return Ok(());
@@ -355,7 +383,7 @@ fn suppliers(keywords: &OptionKeywords<'_, '_>, owner: u64, options: &mut Option
                 return Err(PyValueError::new_err(format!("unknown supplier {name:?}")));
             }
         } else {
-            let custom = Arc::new(PySupplier::new(owner, item)?);
+            let custom = Arc::new(PySupplier::new(owner, item, components)?);
             let CustomPorts { suppliers, .. } = &mut options.custom;
             options.suppliers.add_custom(custom.as_ref());
             suppliers.push(custom);

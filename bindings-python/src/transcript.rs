@@ -22,7 +22,7 @@ use verbatim::ArchivedTranscript;
 use crate::{
     data,
     exceptions::core_exception,
-    metadata,
+    metadata, options,
     segment::{Segment, SegmentStore, Segments, SegmentsIterator, millis, seconds},
 };
 
@@ -261,7 +261,7 @@ impl Transcript {
         &self,
         py: Python<'py>,
         seconds: Option<f64>,
-        tokens: Option<u64>,
+        #[pyo3(from_py_with = options::extract::<Option<u64>>)] tokens: Option<u64>,
         overlap: Option<f64>,
     ) -> PyResult<Bound<'py, PyList>> {
         let options = data::chunk_options(seconds, tokens, overlap.unwrap_or_default())?;
@@ -276,7 +276,11 @@ impl Transcript {
     ///
     /// Raises `ValueError` for a size of 0 or more than 1,000,000.
     #[pyo3(signature = (*, max_chars=20_000))]
-    fn pages<'py>(&self, py: Python<'py>, max_chars: u32) -> PyResult<Bound<'py, PyList>> {
+    fn pages<'py>(
+        &self,
+        py: Python<'py>,
+        #[pyo3(from_py_with = options::extract::<u32>)] max_chars: u32,
+    ) -> PyResult<Bound<'py, PyList>> {
         data::pages(py, self.store(py)?, max_chars)
     }
 
@@ -303,9 +307,9 @@ impl Transcript {
     }
 
     /// Creates a transcript from dictionaries with `text`, `start` and `duration` in seconds, as `to_dicts` and
-    /// youtube-transcript-api return them, or from tuples of these. Dictionaries can have `words`.
+    /// youtube-transcript-api return them, from tuples of these, or from segments. Dictionaries can have `words`.
     ///
-    /// Raises `ValueError` if an item is neither, or a time is out of range.
+    /// Raises `ValueError` if an item is none of these, or a time is out of range.
     #[classmethod]
     #[pyo3(signature = (link, dicts, *, language="und", kind="human", title=None, author=None, metadata=None, chapters=None))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]

@@ -278,6 +278,53 @@ def test_export_continues_past_damaged_transcript(tmp_path):
             assert names == {f"{number:011}.en.{format}" for number in range(120)}
 
 
+def test_export_reports_videos_that_cannot_be_listed(tmp_path):
+    file = tmp_path / "archive.db"
+    with Transcripts(file, suppliers=[]) as transcripts:
+        for number in range(3):
+            transcripts.import_(f"{number:011}", SRT, lang="en")
+    with sqlite3.connect(file) as database:
+        for table in ("transcripts", "tracks", "wishes"):
+            # A platform of a later version.
+            renamed = f"UPDATE {table} SET video = 'later_site/1' WHERE video LIKE '%/00000000001'"
+            assert database.execute(renamed).rowcount > 0
+    database.close()
+    with Transcripts(file, suppliers=[]) as transcripts:
+        for call in (transcripts.export, lambda *arguments: asyncio.run(transcripts.aexport(*arguments))):
+            with pytest.raises(vt.StorageCorrupt, match="1 videos cannot be listed"):
+                call(tmp_path / "json")
+            names = {path.name for path in (tmp_path / "json").rglob("*.*")}
+            assert names == {"00000000000.en.json", "00000000002.en.json"}
+
+
+def test_export_of_changing_archive_reports_no_damage(tmp_path):
+    from custom_archive import CustomArchive, key
+
+    class ChangingArchive(CustomArchive):
+        """The last video is deleted, and one before the first is fetched, after the first page of a list."""
+
+        earlier = ()
+
+        def list_tracks(self, page):
+            found = super().list_tracks({**page, "limit": 1})
+            if page["after"] is None and self.earlier:
+                with self.lock:
+                    del self.records[max(self.records)]
+                    record = self.earlier.pop()
+                    self.records[key(record.video)] = record
+            return found
+
+    archive = ChangingArchive()
+    with Transcripts(archive, suppliers=[]) as transcripts:
+        for number in range(4):
+            transcripts.import_(f"{number:011}", SRT, lang="en")
+        archive.earlier = [archive.records.pop(name) for name in sorted(archive.records)[:2]]
+        assert transcripts.export(tmp_path) == 1
+        # The archive changed in the list of the export and in the first count.
+        assert archive.earlier == []
+        assert transcripts.export(tmp_path) == 2
+
+
 def test_export_that_fails_keeps_earlier_file(tmp_path, monkeypatch):
     def write_half(path, text, encoding):
         path.write_bytes(text.encode(encoding)[:40])

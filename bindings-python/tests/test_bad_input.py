@@ -68,6 +68,16 @@ def test_options_invalid_raise_error(keywords, error):
     assert "integral type" not in str(raised.value)
 
 
+def test_numbers_out_of_range_raise_value_error(imported):
+    for call in (
+        lambda: imported.search("quiet", limit=-1),
+        lambda: imported.search("quiet", limit=2**40),
+        lambda: vt.Client("https://verbatim.example", retries=-1),
+    ):
+        with pytest.raises(ValueError, match="out of range"):
+            call()
+
+
 @pytest.mark.parametrize("captions", [None, 7, 10**12, [1, 2], object(), ["1", "2"]])
 def test_captions_of_wrong_type_raise_type_error(imported, captions):
     with pytest.raises(TypeError, match="captions must be"):

@@ -98,6 +98,35 @@ def test_batch_calls_suppliers_three_times_for_one_link():
     assert isinstance(result.error, vt.RateLimited) and supplier.calls == 3
 
 
+def test_batch_with_short_max_wait_survives_outage():
+    class RecoveringSupplier:
+        name = "recovering"
+        first_call = None
+
+        def supply(self, request):
+            now = time.monotonic()
+            self.first_call = self.first_call or now
+            if now - self.first_call < 0.9:
+                raise SupplyError("unreadable", "The answer has an unknown format.")
+            # All other links ask while the trial runs.
+            time.sleep(0.2)
+            return Transcript(request.url, [Segment("Hello.", 0, 1)], language="en")
+
+    with Transcripts(suppliers=[RecoveringSupplier()], breaker_cooldown=0.5) as transcripts:
+        results = list(transcripts.get_many(map(video, range(40)), max_wait=2))
+    assert len(results) == 40 and [result.error for result in results if result.error is not None] == []
+
+
+def test_batch_retries_failures_without_named_wait():
+    for reason in ("throttled", "platform_fault"):
+        supplier = ScriptedSupplier([SupplyError(reason, "It failed."), SupplyError(reason, "It failed.")])
+        with Transcripts(suppliers=[supplier]) as transcripts:
+            started = time.monotonic()
+            (result,) = transcripts.get_many([video(1)])
+        assert result.get().text == "Hello.\n" and supplier.calls == 3
+        assert time.monotonic() - started >= 3
+
+
 def test_batch_absence_is_not_waited_for():
     with Transcripts(suppliers=[ScriptedSupplier([SupplyError("live", "It is live.")])]) as transcripts:
         started = time.monotonic()
@@ -288,9 +317,24 @@ def test_supplier_bugs_do_not_pause_it():
             raise KeyError(request.video_id)
 
     with Transcripts(suppliers=[BuggySupplier()]) as transcripts:
-        results = list(transcripts.get_many(map(video, range(40))))
+        results = list(transcripts.get_many(map(video, range(40)), max_wait=0))
     for result in results:
         assert isinstance(result.error, vt.FetchFailed) and "KeyError" in str(result.error)
+
+
+def test_supplier_bug_in_trial_keeps_breaker_open():
+    events = []
+    supplier = ScriptedSupplier([*unreadable(1), KeyError("a bug")])
+    settings = {"breaker_threshold": 1, "breaker_cooldown": 0.1, "on_event": events.append}
+    with Transcripts(suppliers=[supplier], **settings) as transcripts:
+        for number in (1, 2):
+            with pytest.raises(vt.FetchFailed):
+                transcripts.get(video(number))
+            time.sleep(0.2)
+        assert supplier.calls == 2 and "breaker_closed" not in [event.name for event in events]
+        assert transcripts.get(video(3)).text == "Hello.\n"
+    changes = [event.name for event in events if event.name.startswith("breaker")]
+    assert changes == ["breaker_opened", "breaker_closed"]
 
 
 def test_breaker_settings_are_keywords():
@@ -318,7 +362,8 @@ def test_cause_belongs_to_its_call(kind):
 
     with Transcripts(suppliers=[FailingSupplier()]) as transcripts:
         links = [video(number) for number in range(32)]
-        causes = {result.link: result.error.__cause__ for result in transcripts.get_many(links)}
+        results = transcripts.get_many(links, max_wait=0)
+        causes = {result.link: result.error.__cause__ for result in results}
     assert {link: cause.video_id for link, cause in causes.items()} == {link: link for link in links}
 
 

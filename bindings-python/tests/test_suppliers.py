@@ -1,8 +1,10 @@
 """Custom suppliers."""
 
 import asyncio
+import gc
 import threading
 import time
+import weakref
 
 import pytest
 from conftest import LINK
@@ -327,3 +329,75 @@ def test_supplier_wrong_signature_raises_fetch_failed():
 
     with Transcripts(suppliers=[Wrong()]) as transcripts, pytest.raises(vt.FetchFailed, match="TypeError"):
         transcripts.get(LINK)
+
+
+class OwningComponent:
+    """A supplier and a hook that refers back to its transcripts."""
+
+    name = "owning"
+
+    def __init__(self):
+        self.events = []
+        self.transcripts = Transcripts(suppliers=[self], on_event=self.on_event)
+
+    def on_event(self, event):
+        self.events.append(event.name)
+
+    def supply(self, request):
+        gc.collect()
+        return Transcript(request.url, [Segment("Hello.", 0, 1)], language="en")
+
+
+def is_collected(reference):
+    """Whether the object is collected, once the threads of its last call have left it."""
+    for _ in range(500):
+        gc.collect()
+        if reference() is None:
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def test_components_that_refer_to_their_transcripts_are_collected():
+    unused = OwningComponent()
+    used = OwningComponent()
+    used.transcripts.get(LINK)
+    assert "supplier_call" in used.events
+    closed = OwningComponent()
+    closed.transcripts.close()
+    references = [weakref.ref(component) for component in (unused, used, closed)]
+    del unused, used, closed
+    assert all(is_collected(reference) for reference in references)
+
+
+def test_archive_that_refers_to_its_transcripts_is_collected():
+    class Store:
+        def __init__(self):
+            self.transcripts = Transcripts(self, suppliers=[])
+
+        def get(self, key):
+            return None
+
+        def write(self, changes):
+            pass
+
+        def list(self, prefix, after, limit):
+            return []
+
+    store = Store()
+    with pytest.raises(vt.VerbatimError):
+        store.transcripts.get(LINK)
+    reference = weakref.ref(store)
+    del store
+    assert is_collected(reference)
+
+
+def test_collection_keeps_components_that_only_transcripts_refer_to():
+    transcripts = OwningComponent().transcripts
+    gc.collect()
+    assert transcripts.get(LINK).text == "Hello.\n"
+    gc.collect()
+    assert transcripts.get("aaaaaaaaaaa").text == "Hello.\n"
+    # Here only the running call does.
+    assert OwningComponent().transcripts.get(LINK).text == "Hello.\n"
+    assert asyncio.run(OwningComponent().transcripts.aget(LINK)).text == "Hello.\n"

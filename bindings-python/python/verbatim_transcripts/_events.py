@@ -44,4 +44,4 @@ def deliver(
     try:
         hook(Event(name, fields))
     except Exception:  # the hook must not change the result of a call
-        logger.exception("on_event raised an exception")
+        logger.exception("on_event raised an exception", extra={"event": name, "fields": fields})

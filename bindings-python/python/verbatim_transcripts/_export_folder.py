@@ -52,15 +52,21 @@ def _write_page(
     return written
 
 
-def _count(written: set[pathlib.Path], unreadable: list[VerbatimError]) -> int:
+def _count(written: set[pathlib.Path], unreadable: list[VerbatimError], unlisted: int) -> int:
     """Returns the number of files.
 
     :param unreadable: an exception for each transcript that was not exported.
+    :param unlisted: the number of videos that no list has.
     :raises StorageCorrupt: there is one.
     """
     if unreadable:
         message = f"some transcripts cannot be read and were not exported; the first: {unreadable[0]}"
         raise StorageCorrupt(message) from unreadable[0]
+    if unlisted > 0:
+        raise StorageCorrupt(
+            f"{unlisted} videos cannot be listed and were not exported: their rows are damaged, or of a later "
+            "version of this package; restore a backup"
+        )
     return len(written)
 
 
@@ -90,7 +96,7 @@ def export_files(engine: Engine, folder: str | os.PathLike[str], format: str) ->
         written |= _write_page(folder, format, page)
         unreadable += errors
         if after is None:
-            return _count(written, unreadable)
+            return _count(written, unreadable, engine.unlisted_videos().wait())
 
 
 async def aexport_files(engine: Engine, folder: str | os.PathLike[str], format: str) -> int:
@@ -106,7 +112,7 @@ async def aexport_files(engine: Engine, folder: str | os.PathLike[str], format: 
         written |= await to_thread(_write_page, folder, format, page)
         unreadable += errors
         if after is None:
-            return _count(written, unreadable)
+            return _count(written, unreadable, await engine.unlisted_videos())
 
 
 def import_files(engine: Engine, folder: str | os.PathLike[str], replace: bool) -> list[ImportOutcome]:

@@ -105,7 +105,8 @@ class JobResult:
     video_id: str | None
     #: `queued`, `running`, `done`, `failed` or `skipped`.
     status: str
-    #: Why there is no transcript: `no_captions`, `invalid_url`, `withdrawn`, or a reason of a lookup.
+    #: Why there is no transcript: `no_captions`, `invalid_url`, `withdrawn`, `missing`, `damaged`, or a reason of a
+    #: lookup.
     reason: str | None
     #: The same, for people.
     message: str | None

@@ -254,7 +254,7 @@ class Transcript(Sequence[Segment]):
     def from_dicts(
         cls,
         link: str,
-        dicts: Iterable[Mapping[str, Any] | tuple[Any, ...]],
+        dicts: Iterable[Mapping[str, Any] | tuple[Any, ...] | Segment],
         *,
         language: str = "und",
         kind: str = "human",
@@ -264,9 +264,9 @@ class Transcript(Sequence[Segment]):
         chapters: Iterable[Chapter | tuple[str, float]] | None = None,
     ) -> Transcript:
         """Creates a transcript from dictionaries with `text`, `start` and `duration` in seconds, as `to_dicts` and
-        youtube-transcript-api return them, or from tuples of these. Dictionaries can have `words`.
+        youtube-transcript-api return them, from tuples of these, or from segments. Dictionaries can have `words`.
 
-        Raises `ValueError` if an item is neither, or a time is out of range.
+        Raises `ValueError` if an item is none of these, or a time is out of range.
         """
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Transcript:
@@ -433,6 +433,7 @@ class Engine:
     ) -> PendingCall: ...
     def archived(self, after: str | None, limit: int) -> PendingCall: ...
     def exports(self, after: str | None, limit: int) -> PendingCall: ...
+    def unlisted_videos(self) -> PendingCall: ...
     def import_all(self, body: bytes, replace: bool) -> PendingCall: ...
     def delete(self, link: str) -> PendingCall: ...
     def stats(self) -> PendingCall: ...

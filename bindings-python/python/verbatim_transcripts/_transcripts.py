@@ -252,8 +252,9 @@ class Transcripts(Closable):
         :param progress: called with the number of results so far and the latest result.
         :param max_wait: seconds that the batch waits for a platform that throttles, and for a supplier that is paused
             after failures, without a success in between (300). Then the other links of that platform fail. 0: such
-            links fail at once. A link that fails again after such waits is requested three times at most. A throttled
-            page of a list is waited for as long.
+            links fail at once. A fetch that failed without a named wait is repeated after 1 and then 2 seconds. A link
+            that fails again after such waits is requested three times at most. A throttled page of a list is waited
+            for as long.
         :param in_order: whether to yield the results in the order of ``links``. At most four times ``concurrency``
             links are then read before the first unfinished one.
 
@@ -428,7 +429,7 @@ class Transcripts(Closable):
         """Writes all archived transcripts to files, ``PLATFORM/VIDEO.LANGUAGE.FORMAT``; returns their number.
 
         :param format: ``json``, which :meth:`import_folder` reads, or ``txt``, ``md``, ``srt`` or ``vtt``.
-        :raises StorageCorrupt: a transcript cannot be read. The others are written.
+        :raises StorageCorrupt: a transcript cannot be read, or a video cannot be listed. The others are written.
         :raises OSError: a file cannot be written.
         """
         return export_files(self._engine, folder, format)

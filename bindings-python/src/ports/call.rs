@@ -11,12 +11,16 @@ use pyo3::{exceptions::PyRuntimeError, prelude::*, types::PyTuple};
 use tokio::sync::oneshot;
 use transcript_core::Error;
 
-use crate::{events, exception_cause, lifecycle::attached};
+use crate::{
+    components::{ComponentSlot, Components},
+    events, exception_cause,
+    lifecycle::attached,
+};
 
 /// A Python object whose methods are called.
 #[derive(Clone)]
 pub(crate) struct PyTarget {
-    object: Arc<Py<PyAny>>,
+    object: Arc<ComponentSlot>,
 }
 
 /// Reads the result of a method and sends it.
@@ -56,6 +60,10 @@ fn exiting_error() -> PyErr {
     PyRuntimeError::new_err("the interpreter is exiting")
 }
 
+fn deleted_error() -> PyErr {
+    PyRuntimeError::new_err("the object was deleted with its owner")
+}
+
 /// The exception of a model's method as an error of the service; it is also reported as an event.
 pub(super) fn unavailable(part: &'static str, method: &'static str, error: PyErr) -> Error {
     let error = attached(|py| {
@@ -67,8 +75,8 @@ pub(super) fn unavailable(part: &'static str, method: &'static str, error: PyErr
 }
 
 impl PyTarget {
-    pub(crate) fn new(object: Bound<'_, PyAny>) -> Self {
-        Self { object: Arc::new(object.unbind()) }
+    pub(crate) fn new(object: Bound<'_, PyAny>, components: &mut Components) -> Self {
+        Self { object: ComponentSlot::new(object, components) }
     }
 
     /// Calls a method and reads its result.
@@ -89,7 +97,7 @@ impl PyTarget {
         });
         let start_call = move || {
             let started = attached(|py| -> PyResult<CallHandle> {
-                let method = object.bind(py).getattr(method)?;
+                let method = object.get(py).ok_or_else(deleted_error)?.bind(py).getattr(method)?;
                 let on_done = CallFinished { sender: Mutex::new(Some(sender)) };
                 let callbacks = py.import("verbatim_transcripts._callbacks")?;
                 let call = callbacks.call_method1("start", (method, arguments(py)?, on_done))?;

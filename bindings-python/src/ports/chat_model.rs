@@ -14,6 +14,7 @@ use transcript_core::{
 };
 
 use super::call::{PyTarget, unavailable};
+use crate::components::Components;
 
 /// Default of the optional attribute `context_tokens`.
 const CONTEXT_TOKENS: u32 = 32_000;
@@ -31,7 +32,7 @@ impl PyChatModel {
     ///
     /// # Errors
     /// `TypeError` or `ValueError`, naming the missing or invalid attribute.
-    pub(crate) fn new(object: Bound<'_, PyAny>) -> PyResult<Self> {
+    pub(crate) fn new(object: Bound<'_, PyAny>, components: &mut Components) -> PyResult<Self> {
         if !object.getattr("complete").is_ok_and(|method| method.is_callable()) {
             return Err(PyTypeError::new_err(
                 "a chat model must have a method complete(messages, tokens_max)",
@@ -44,7 +45,7 @@ impl PyChatModel {
         if context_tokens == 0 {
             return Err(PyValueError::new_err("context_tokens must be more than 0"));
         }
-        Ok(Self { target: PyTarget::new(object), context_tokens })
+        Ok(Self { target: PyTarget::new(object, components), context_tokens })
     }
 }
 

@@ -8,6 +8,7 @@ use transcript_core::{
 };
 
 use super::call::{PyTarget, unavailable};
+use crate::components::Components;
 
 /// A Python object with a method `embed(texts, purpose)` and an attribute `model`.
 pub(crate) struct PyEmbedder {
@@ -21,15 +22,18 @@ impl PyEmbedder {
     /// Reads the attributes of the model.
     ///
     /// # Errors
-    /// `TypeError`, naming the missing attribute.
-    pub(crate) fn new(object: Bound<'_, PyAny>) -> PyResult<Self> {
+    /// `TypeError`, naming the missing attribute or method.
+    pub(crate) fn new(object: Bound<'_, PyAny>, components: &mut Components) -> PyResult<Self> {
         let model = object.getattr("model").and_then(|model| model.extract::<String>());
         let Some(model) = model.ok().filter(|model| !model.trim().is_empty()) else {
             return Err(PyTypeError::new_err(
                 "an embedding model must have an attribute model: its name and version, a str",
             ));
         };
-        Ok(Self { target: PyTarget::new(object), model })
+        if !object.getattr("embed").is_ok_and(|method| method.is_callable()) {
+            return Err(PyTypeError::new_err("an embedding model must have a method embed(texts, purpose)"));
+        }
+        Ok(Self { target: PyTarget::new(object, components), model })
     }
 }
 

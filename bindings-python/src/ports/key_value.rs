@@ -12,6 +12,7 @@ use transcript_core::{
 };
 
 use super::{call::PyTarget, store::to_error};
+use crate::components::Components;
 
 /// A Python object with the methods `get`, `write` and `list`.
 #[derive(derive_more::Debug)]
@@ -19,8 +20,8 @@ use super::{call::PyTarget, store::to_error};
 pub(crate) struct PyKeyValueStore(PyTarget);
 
 impl PyKeyValueStore {
-    pub(crate) fn new(object: Bound<'_, PyAny>) -> Self {
-        Self(PyTarget::new(object))
+    pub(crate) fn new(object: Bound<'_, PyAny>, components: &mut Components) -> Self {
+        Self(PyTarget::new(object, components))
     }
 
     async fn call<T: Send + 'static>(

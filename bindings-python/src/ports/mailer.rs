@@ -1,14 +1,14 @@
 //! A Python object that sends mails.
 
 use async_trait::async_trait;
-use pyo3::{prelude::*, types::PyTuple};
+use pyo3::{exceptions::PyTypeError, prelude::*, types::PyTuple};
 use transcript_core::{
     Error, Result,
     accounts::mail::{MailMessage, Mailer},
 };
 
 use super::call::PyTarget;
-use crate::{events, lifecycle::attached};
+use crate::{components::Components, events, lifecycle::attached};
 
 /// A Python object with a method `send(to, subject, text, html)`.
 #[derive(derive_more::Debug)]
@@ -16,8 +16,15 @@ use crate::{events, lifecycle::attached};
 pub(crate) struct PyMailer(PyTarget);
 
 impl PyMailer {
-    pub(crate) fn new(object: Bound<'_, PyAny>) -> Self {
-        Self(PyTarget::new(object))
+    /// Wraps the mailer.
+    ///
+    /// # Errors
+    /// `TypeError`, naming the missing method.
+    pub(crate) fn new(object: Bound<'_, PyAny>, components: &mut Components) -> PyResult<Self> {
+        if !object.getattr("send").is_ok_and(|method| method.is_callable()) {
+            return Err(PyTypeError::new_err("a mailer must have a method send(to, subject, text, html)"));
+        }
+        Ok(Self(PyTarget::new(object, components)))
     }
 }
 

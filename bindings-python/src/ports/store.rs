@@ -29,7 +29,7 @@ use transcript_core::{
 };
 
 use super::{call::PyTarget, key_value::PyKeyValueStore};
-use crate::{events, exception_cause, lifecycle::attached};
+use crate::{components::Components, events, exception_cause, lifecycle::attached};
 
 /// A Python object that implements a storage port.
 struct PyStore {
@@ -41,8 +41,8 @@ transcript_core::debug_fields!(PyStore { name });
 
 impl PyStore {
     /// Wraps the object as the port with this name.
-    fn new(object: Bound<'_, PyAny>, name: &'static str) -> Self {
-        Self { target: PyTarget::new(object), name }
+    fn new(object: Bound<'_, PyAny>, name: &'static str, components: &mut Components) -> Self {
+        Self { target: PyTarget::new(object, components), name }
     }
 
     /// Calls a method of the object; `arguments` is serialised as a list, which becomes the argument tuple.
@@ -180,33 +180,37 @@ fn check_methods(
 ///
 /// # Errors
 /// `TypeError` with the missing methods.
-pub(crate) fn archive(object: Bound<'_, PyAny>) -> PyResult<Arc<dyn Archive>> {
+pub(crate) fn archive(object: Bound<'_, PyAny>, components: &mut Components) -> PyResult<Arc<dyn Archive>> {
     let is_key_value =
         missing_methods(&object, &KEY_VALUE).len() < KEY_VALUE.len() && !object.hasattr("find")?;
     if is_key_value {
         check_methods(&object, "archive", "KeyValueStore", &KEY_VALUE)?;
-        return Ok(Arc::new(KeyValueArchive::new(Arc::new(PyKeyValueStore::new(object)))));
+        let store = PyKeyValueStore::new(object, components);
+        return Ok(Arc::new(KeyValueArchive::new(Arc::new(store))));
     }
     check_methods(&object, "archive", "Archive", &ARCHIVE)?;
-    Ok(Arc::new(PyStore::new(object, "archive")))
+    Ok(Arc::new(PyStore::new(object, "archive", components)))
 }
 
 /// A Python object as a ledger.
 ///
 /// # Errors
 /// `TypeError` with the missing methods.
-pub(crate) fn ledger(object: Bound<'_, PyAny>) -> PyResult<Arc<dyn Ledger>> {
+pub(crate) fn ledger(object: Bound<'_, PyAny>, components: &mut Components) -> PyResult<Arc<dyn Ledger>> {
     check_methods(&object, "ledger", "Ledger", &LEDGER)?;
-    Ok(Arc::new(PyStore::new(object, "ledger")))
+    Ok(Arc::new(PyStore::new(object, "ledger", components)))
 }
 
 /// A Python object as a directory of keys and accounts.
 ///
 /// # Errors
 /// `TypeError` with the missing methods.
-pub(crate) fn directory(object: Bound<'_, PyAny>) -> PyResult<Arc<dyn Directory>> {
+pub(crate) fn directory(
+    object: Bound<'_, PyAny>,
+    components: &mut Components,
+) -> PyResult<Arc<dyn Directory>> {
     check_methods(&object, "directory", "Directory", &DIRECTORY)?;
-    Ok(Arc::new(PyStore::new(object, "directory")))
+    Ok(Arc::new(PyStore::new(object, "directory", components)))
 }
 
 #[async_trait]

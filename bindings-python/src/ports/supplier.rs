@@ -22,7 +22,9 @@ use transcript_core::{
 use verbatim::GetRequest;
 
 use super::call::PyTarget;
-use crate::{events, exception_cause, lifecycle::attached, transcript::Transcript};
+use crate::{
+    components::Components, events, exception_cause, lifecycle::attached, options, transcript::Transcript,
+};
 
 /// A request to a supplier written in Python: video, language and remaining time.
 #[pyclass(frozen, module = "verbatim_transcripts._native")]
@@ -81,7 +83,13 @@ impl SupplyRequest {
 
     /// Reports that a stage has reached `done` of `of`; `of` is 0 if unknown.
     #[pyo3(signature = (name, done=0, of=0))]
-    fn stage(&self, py: Python<'_>, name: &str, done: u64, of: u64) {
+    fn stage(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        #[pyo3(from_py_with = options::extract::<u64>)] done: u64,
+        #[pyo3(from_py_with = options::extract::<u64>)] of: u64,
+    ) {
         self.monitor.report_progress(name, done, of);
         // An async supplier runs on the event loop of the package.
         events::schedule(py);
@@ -139,7 +147,7 @@ impl PySupplier {
     ///
     /// # Errors
     /// `TypeError` or `ValueError`, naming the missing or invalid attribute.
-    pub(crate) fn new(owner: u64, object: Bound<'_, PyAny>) -> PyResult<Self> {
+    pub(crate) fn new(owner: u64, object: Bound<'_, PyAny>, components: &mut Components) -> PyResult<Self> {
         let class = object.get_type();
         let missing = |what: &str| PyTypeError::new_err(format!("the supplier {class} must have {what}"));
         let name = object.getattr("name").ok().and_then(|name| name.extract::<String>().ok());
@@ -166,7 +174,8 @@ impl PySupplier {
                 }
             },
         };
-        Ok(Self { owner, target: PyTarget::new(object), info: SupplierInfo { name, platforms, kind } })
+        let target = PyTarget::new(object, components);
+        Ok(Self { owner, target, info: SupplierInfo { name, platforms, kind } })
     }
 }
 
@@ -276,10 +285,10 @@ fn to_supply_error(name: &str, error: PyErr) -> SupplyError {
         let failure =
             match reason.filter(|_| is_supply_error).and_then(|reason| reason_named(&reason, retry_after)) {
                 Some(reason) => SupplyError::new(reason, value.to_string()),
-                // A defect of the supplier: the next video may be fetched without it, so it opens no breaker.
+                // A defect of the supplier says nothing about its platform: it neither opens nor closes a breaker.
                 None => {
                     events::record_exception(py, "supplier", name, &error);
-                    SupplyError::new(SupplyReason::PlatformFault, message).ambiguous()
+                    SupplyError::new(SupplyReason::PlatformFault, message).video_only()
                 }
             };
         let failure = failure.with_cause(exception_cause::to_cause(py, &error));
