@@ -130,8 +130,9 @@ impl StoredJob {
     /// Skips the items that have not started; returns their number.
     fn skip_items(&mut self) -> u64 {
         let mut skipped = 0;
-        let is_new = |item: &&mut StoredItem| item.item.status == ItemStatus::Queued && item.claims == 0;
-        for item in self.items.iter_mut().filter(is_new) {
+        let skips =
+            |item: &&mut StoredItem| item.item.status == ItemStatus::Queued && item.failing_since.is_none();
+        for item in self.items.iter_mut().filter(skips) {
             item.item.status = ItemStatus::Skipped;
             item.due_at = None;
             skipped += 1;

@@ -51,14 +51,16 @@ pub async fn waiting_item_does_not_fail(store: Jobs) {
     assert_eq!(claimed[0].failing_since, None, "a pause does not count");
 }
 
-/// An item that was claimed before may be charged: a cancellation does not skip it.
-pub async fn cancelled_job_keeps_returned_items_claimable(store: Jobs) {
-    create(&store, "a", "one", 2, 0).await;
-    let claimed = claim(&store, 0, 1).await;
-    let returned = ItemReturn { due_at: at(10), is_failure: true, is_attempt: false, pause: None };
-    assert!(expect_ok(store.return_item(&claimed[0].claim, returned, at(1)).await));
+/// An item that fails may be charged: a cancellation does not skip it.
+pub async fn cancelled_job_keeps_failing_items_claimable(store: Jobs) {
+    create(&store, "a", "one", 3, 0).await;
+    let claimed = claim(&store, 0, 2).await;
+    for (claimed, is_failure) in claimed.iter().zip([true, false]) {
+        let returned = ItemReturn { due_at: at(10), is_failure, is_attempt: !is_failure, pause: None };
+        assert!(expect_ok(store.return_item(&claimed.claim, returned, at(1)).await));
+    }
     expect_ok(store.cancel(&JobId::new("a"), at(5)).await);
-    let counts = JobCounts { total: 2, skipped: 1, ..JobCounts::default() };
+    let counts = JobCounts { total: 3, skipped: 2, ..JobCounts::default() };
     let job = stored(&store, "a").await;
     assert_eq!((job.status, job.counts, job.due_at), (JobStatus::Cancelled, counts, Some(at(10))));
     assert_eq!(claim(&store, 9, 9).await, [], "it is not due");

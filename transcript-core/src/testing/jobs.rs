@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 pub use super::job_failures::{
-    cancelled_job_keeps_returned_items_claimable, claims_that_ended_with_their_lease_are_counted,
+    cancelled_job_keeps_failing_items_claimable, claims_that_ended_with_their_lease_are_counted,
     expired_claim_is_replaced_and_has_no_effect, failed_fetch_of_item_is_remembered_from_first,
     waiting_item_does_not_fail,
 };
@@ -42,7 +42,7 @@ macro_rules! jobs_conformance {
             unfinished_jobs_of_all_accounts_are_listed
             cancelled_job_skips_items_that_did_not_start
             cancelled_job_keeps_started_items_claimable
-            cancelled_job_keeps_returned_items_claimable
+            cancelled_job_keeps_failing_items_claimable
             cancelled_job_is_stored_until_started_items_end
             job_list_is_newest_first
             ended_jobs_are_deleted

@@ -69,9 +69,9 @@ const JOBS_OF_ACCOUNT: &str = concat!(
 );
 const ITEMS: &str = "SELECT idx, url, video, status, reason, message, job FROM job_items
     WHERE job = $1 AND idx >= $2 ORDER BY idx LIMIT $3";
-/// A queued item that was claimed before may be charged: it is not skipped.
+/// A queued item that fails may be charged: it is not skipped.
 const SKIP_ITEMS: &str = "UPDATE job_items SET status = 'skipped', due_at = NULL
-    WHERE job = $1 AND status = 'queued' AND claims = 0";
+    WHERE job = $1 AND status = 'queued' AND failing_since IS NULL";
 /// Ends the failures of items before a pause.
 const END_ITEM_FAILURES: &str =
     "UPDATE job_items SET failing_since = NULL WHERE job = $1 AND failing_since IS NOT NULL";

@@ -182,8 +182,8 @@ pub trait JobStore: fmt::Debug + Send + Sync + 'static {
     /// Cancels a job. Returns the job; `None` if there is none.
     ///
     /// **Behaviour**
-    /// - Items that were never claimed are skipped, and no more of its list is read. An item that was claimed may be
-    ///   charged: it stays due, also if it was returned.
+    /// - Queued items are skipped, and no more of its list is read. One that fails (`failing_since`) may be charged: it
+    ///   stays due.
     /// - A job that has ended is unchanged.
     async fn cancel(&self, id: &JobId, now: Timestamp) -> Result<Option<Job>>;
 

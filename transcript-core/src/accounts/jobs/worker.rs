@@ -149,9 +149,13 @@ impl AccountJobs {
         let delivered = self.deliver(item, charged).await;
         let is_damaged = matches!(delivered, Err(V1Error::Damaged));
         let end = delivered.unwrap_or_else(|error| not_obtained(&error, item, self.context.now()));
+        let is_last = is_damaged || item.is_cancelled || is_given_up(item.failing_since, self.context.now());
         match (charged, end) {
-            // The transcript is gone since the charge: only a failure that may pass is worth a repetition.
-            (Some(_), end @ ItemEnd::Again { .. }) if !is_damaged && !item.is_cancelled => end,
+            // The transcript is gone since the charge: only a failure that may pass is worth a repetition. A
+            // cancellation does not skip an item that fails.
+            (Some(_), ItemEnd::Again { pause, .. }) if !is_last => {
+                ItemEnd::Again { pause, failure: Some(TransientFailure { is_attempt: false }) }
+            }
             (Some(spent), _) => done(spent),
             (None, end) => end,
         }
@@ -264,7 +268,10 @@ impl AccountJobs {
                 tracing::warn!(job = %item.claim.job, %error, "charge of a job item not found");
                 Err(match error.is_unreadable() {
                     true => charge_unreadable(item, self.context.now()),
-                    false => ItemEnd::Again { pause: STORE_PAUSE, failure: None },
+                    false => ItemEnd::Again {
+                        pause: STORE_PAUSE,
+                        failure: Some(TransientFailure { is_attempt: false }),
+                    },
                 })
             }
         }
