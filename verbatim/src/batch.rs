@@ -164,13 +164,9 @@ impl Batch {
         if attempts >= ATTEMPTS_MAX {
             return None;
         }
-        let retry_after = if missing.attempted {
-            // A named wait may be that of another supplier than the one that was called.
-            LINK_WAIT.pause(attempts.saturating_sub(1), 1.0).max(missing.retry_after.unwrap_or_default())
-        } else {
-            // Without a named wait the time of the caller was over, or a store failed.
-            missing.retry_after?
-        };
+        // Without a call of a supplier the time of the caller was over, or a store failed.
+        let unnamed = || missing.attempted.then(|| LINK_WAIT.pause(attempts.saturating_sub(1), 1.0));
+        let retry_after = missing.retry_after.or_else(unnamed)?;
         self.time_within(missing.platform, retry_after, started_at)
     }
 

@@ -144,7 +144,7 @@ impl CircuitBreaker {
 
     /// Why no call may be made now, and the time to retry; `None` if one may.
     ///
-    /// During a trial it is at most the cooldown of the policy, whatever time the trial has left.
+    /// During a trial it is at most a fifth of the policy's cooldown, whatever time the trial has left.
     /// A longer time than the longest possible one counts as none: a clock that was ahead and was corrected since set it.
     pub(super) fn remaining_cooldown(&self, now: Timestamp) -> Option<(SupplyReason, Duration)> {
         let latest = now.plus(self.policy.cooldown_max);
@@ -158,7 +158,7 @@ impl CircuitBreaker {
             BreakerState::Open { cooldown, trial_started_at: Some(since), .. } => {
                 let alone = self.policy.cooldown.max(TRIAL_ALONE).min(self.policy.cooldown_max);
                 let left = since.plus(alone).since(now);
-                let poll = self.policy.cooldown.max(TRIAL_POLL);
+                let poll = (self.policy.cooldown / 5).max(TRIAL_POLL);
                 (!left.is_zero() && left <= alone).then(|| (cooldown.reason.clone(), left.min(poll)))
             }
             _ => None,
