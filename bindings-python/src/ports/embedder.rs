@@ -22,7 +22,7 @@ impl PyEmbedder {
     /// Reads the attributes of the model.
     ///
     /// # Errors
-    /// `TypeError`, naming the missing attribute or method.
+    /// `TypeError`, naming the missing attribute.
     pub(crate) fn new(object: Bound<'_, PyAny>, components: &mut Components) -> PyResult<Self> {
         let model = object.getattr("model").and_then(|model| model.extract::<String>());
         let Some(model) = model.ok().filter(|model| !model.trim().is_empty()) else {
@@ -30,9 +30,6 @@ impl PyEmbedder {
                 "an embedding model must have an attribute model: its name and version, a str",
             ));
         };
-        if !object.getattr("embed").is_ok_and(|method| method.is_callable()) {
-            return Err(PyTypeError::new_err("an embedding model must have a method embed(texts, purpose)"));
-        }
         Ok(Self { target: PyTarget::new(object, components), model })
     }
 }
