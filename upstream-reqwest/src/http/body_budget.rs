@@ -12,7 +12,7 @@ pub(super) const UNCOUNTED_BYTES: usize = 2 << 20;
 /// Bytes of one unit.
 const UNIT_BYTES: usize = 1 << 20;
 /// Units of a transport. The longest captions, of 24 hours, take 25; the largest response that is read takes 31.
-const UNITS: usize = 128;
+const UNITS: usize = 112;
 /// How often content above [`UNCOUNTED_BYTES`] may exceed what was received. Captions reach 20, and a bomb 1,000.
 const EXPANSION_MAX: usize = 200;
 
