@@ -1,5 +1,6 @@
 //! Jobs: servers that end, requests without a response, and jobs that are deleted.
 
+use tokio::task::JoinHandle;
 use transcript_core::{
     accounts::{
         V1Endpoint,
@@ -20,6 +21,22 @@ async fn claim_and_end(life: &ProcessLife) {
     let now = life.now();
     let claimed = life.accounts[0].jobs.store().claim(now, now, ClaimLimits::new(1, 1)).await.unwrap();
     assert_eq!(claimed.len(), 1);
+}
+
+/// Starts a job for an archived video while a spend takes these seconds: it takes effect, but its result comes too late.
+async fn start_with_slow_spend(
+    life: &ProcessLife,
+    account: &SimAccount,
+    seconds: u64,
+) -> (PaidCall, JoinHandle<()>, JobId) {
+    call(life, account, video()).await;
+    let memo = format!("transcript {}", video());
+    let paid = PaidCall::begin(&life.world.oracle, &account.wallet, memo, None);
+    let delay = Duration::from_secs(seconds);
+    life.world.gate.set_faults(FaultPlan::SlowStore { stores: "ledger.spend", delay });
+    let runner = start_runner(life);
+    let id = start(life, account, &video()).await;
+    (paid, runner, id)
 }
 
 /// Stores a job with a list, of which no server of these scenarios reads any.
@@ -131,14 +148,7 @@ fn job_item_charged_before_crash_is_done_with_text_if_possible() {
     {
         run_scenario(with_credits([credits, 0, 0, 0]), |life| async move {
             let account = new_account(&life).await;
-            call(&life, &account, video()).await;
-            let memo = format!("transcript {}", video());
-            let paid = PaidCall::begin(&life.world.oracle, &account.wallet, memo, None);
-            // The spend takes effect, but its result comes too late.
-            let delay = Duration::from_secs(2);
-            life.world.gate.set_faults(FaultPlan::SlowStore { stores: "ledger.spend", delay });
-            let runner = start_runner(&life);
-            let id = start(&life, &account, &video()).await;
+            let (paid, runner, id) = start_with_slow_spend(&life, &account, 2).await;
             advance(20).await;
             runner.abort();
             life.world.gate.set_faults(FaultPlan::NoFaults);
@@ -166,14 +176,8 @@ fn job_item_charged_before_crash_is_done_with_text_if_possible() {
 fn job_item_outlasts_uncertain_charges() {
     run_scenario(with_credits([2, 0, 0, 0]), |life| async move {
         let account = new_account(&life).await;
-        call(&life, &account, video()).await;
-        let memo = format!("transcript {}", video());
-        let paid = PaidCall::begin(&life.world.oracle, &account.wallet, memo, None);
+        let (paid, runner, id) = start_with_slow_spend(&life, &account, 10).await;
         // The result of no spend is known, for longer than five leases last.
-        let delay = Duration::from_secs(10);
-        life.world.gate.set_faults(FaultPlan::SlowStore { stores: "ledger.spend", delay });
-        let runner = start_runner(&life);
-        let id = start(&life, &account, &video()).await;
         advance(900).await;
         assert_eq!(job(&life, &id).await.counts.ended(), 0);
         life.world.gate.set_faults(FaultPlan::NoFaults);
@@ -194,14 +198,7 @@ async fn cancel(life: &ProcessLife, account: &SimAccount, id: &JobId) -> Job {
 fn job_item_charged_and_queued_before_cancellation_is_done() {
     run_scenario(with_credits([2, 0, 0, 0]), |life| async move {
         let account = new_account(&life).await;
-        call(&life, &account, video()).await;
-        let memo = format!("transcript {}", video());
-        let paid = PaidCall::begin(&life.world.oracle, &account.wallet, memo, None);
-        // The spend takes effect, but its result comes too late.
-        let delay = Duration::from_secs(2);
-        life.world.gate.set_faults(FaultPlan::SlowStore { stores: "ledger.spend", delay });
-        let runner = start_runner(&life);
-        let id = start(&life, &account, &video()).await;
+        let (paid, runner, id) = start_with_slow_spend(&life, &account, 2).await;
         advance(20).await;
         life.world.gate.set_faults(FaultPlan::NoFaults);
         assert_eq!((job(&life, &id).await.counts.queued(), remaining(&life, &account).await), (1, 0));

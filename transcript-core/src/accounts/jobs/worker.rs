@@ -153,9 +153,7 @@ impl AccountJobs {
         match (charged, end) {
             // The transcript is gone since the charge: only a failure that may pass is worth a repetition. A
             // cancellation does not skip an item that fails.
-            (Some(_), ItemEnd::Again { pause, .. }) if !is_last => {
-                ItemEnd::Again { pause, failure: Some(TransientFailure { is_attempt: false }) }
-            }
+            (Some(_), ItemEnd::Again { pause, .. }) if !is_last => again_without_attempt(pause),
             (Some(spent), _) => done(spent),
             (None, end) => end,
         }
@@ -207,10 +205,7 @@ impl AccountJobs {
         let Some(account) = account.map_err(V1Error::from_store_error)? else { return Ok(skipped) };
         Ok(match self.spend(&account, item, 0).await? {
             SpendResult::Spent(_) => skipped,
-            SpendResult::Refused(outcome) => match self.find_charge(item).await {
-                Ok(charged) => charged.map_or_else(|| not_charged(item, &outcome), done),
-                Err(end) => end,
-            },
+            SpendResult::Refused(outcome) => self.end_charged(item, &outcome).await,
             SpendResult::Unknown => self.after_uncertain_spend(),
         })
     }
@@ -225,8 +220,15 @@ impl AccountJobs {
 
     /// The charge may have been made: the next claim looks for it, when a late one has taken effect.
     fn after_uncertain_spend(&self) -> ItemEnd {
-        let pause = self.context.transcripts.options().hold;
-        ItemEnd::Again { pause, failure: Some(TransientFailure { is_attempt: false }) }
+        again_without_attempt(self.context.transcripts.options().hold)
+    }
+
+    /// Ends an item whose spend was refused: done if an earlier claim has charged it.
+    async fn end_charged(&self, item: &ClaimedItem, outcome: &HoldOutcome) -> ItemEnd {
+        match self.find_charge(item).await {
+            Ok(charged) => charged.map_or_else(|| not_charged(item, outcome), done),
+            Err(end) => end,
+        }
     }
 
     /// Charges a delivered item in one step, unless it is charged. The id of the charge is the same for every claim.
@@ -246,10 +248,7 @@ impl AccountJobs {
                 ItemEnd::Pause(PauseReason::PaymentRequired)
             }
             // An earlier claim has charged it at another price.
-            SpendResult::Refused(outcome @ HoldOutcome::Conflict) => match self.find_charge(item).await {
-                Ok(charged) => charged.map_or_else(|| not_charged(item, &outcome), done),
-                Err(end) => end,
-            },
+            SpendResult::Refused(outcome @ HoldOutcome::Conflict) => self.end_charged(item, &outcome).await,
             SpendResult::Refused(outcome) => not_charged(item, &outcome),
             SpendResult::Unknown => self.after_uncertain_spend(),
         })
@@ -268,10 +267,7 @@ impl AccountJobs {
                 tracing::warn!(job = %item.claim.job, %error, "charge of a job item not found");
                 Err(match error.is_unreadable() {
                     true => charge_unreadable(item, self.context.now()),
-                    false => ItemEnd::Again {
-                        pause: STORE_PAUSE,
-                        failure: Some(TransientFailure { is_attempt: false }),
-                    },
+                    false => again_without_attempt(STORE_PAUSE),
                 })
             }
         }
@@ -395,6 +391,11 @@ pub(super) fn account_closed() -> ItemFailure {
     failure("account_closed", "The account was closed.")
 }
 
+/// A failure that reached no upstream.
+fn again_without_attempt(pause: Duration) -> ItemEnd {
+    ItemEnd::Again { pause, failure: Some(TransientFailure { is_attempt: false }) }
+}
+
 fn done(spent: u64) -> ItemEnd {
     ItemEnd::Ended(ItemOutcome::Done { spent })
 }
@@ -438,7 +439,7 @@ pub(super) fn not_obtained(error: &V1Error, item: &ClaimedItem, now: Timestamp) 
     if is_given_up(item.failing_since, now) {
         return ended(failure(reason, error.message()));
     }
-    ItemEnd::Again { pause, failure: Some(TransientFailure { is_attempt: false }) }
+    again_without_attempt(pause)
 }
 
 /// What follows from a charge that cannot be read. A cancelled item does not wait for its repair.
@@ -446,7 +447,7 @@ pub(super) fn charge_unreadable(item: &ClaimedItem, now: Timestamp) -> ItemEnd {
     if item.is_cancelled || is_given_up(item.failing_since, now) {
         return ended(failure(DAMAGED, CHARGE_DAMAGED));
     }
-    ItemEnd::Again { pause: PAUSE_MAX, failure: Some(TransientFailure { is_attempt: false }) }
+    again_without_attempt(PAUSE_MAX)
 }
 
 /// What follows from a fetch of an item without a transcript.
