@@ -23,7 +23,7 @@ async fn claim_and_end(life: &ProcessLife) {
     assert_eq!(claimed.len(), 1);
 }
 
-/// Starts a job for an archived video while a spend takes these seconds: it takes effect, but its result comes too late.
+/// Starts a job for an archived video while a spend takes these seconds: it takes effect, its result comes too late.
 async fn start_with_slow_spend(
     life: &ProcessLife,
     account: &SimAccount,
