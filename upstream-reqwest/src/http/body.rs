@@ -13,7 +13,7 @@ use reqwest::Response;
 
 use super::{
     HttpError,
-    body_budget::{BodyBudget, BodyShare, UNCOUNTED_BYTES},
+    body_budget::{BodyBudget, BodyShare, CountedContent, UNCOUNTED_BYTES},
 };
 
 /// The requested encoding: every platform supports it, and none of theirs decompresses faster.
@@ -21,8 +21,6 @@ pub(super) const ACCEPTED: HeaderValue = HeaderValue::from_static("gzip");
 
 /// Bodies up to this size, as sent, are read whole and then decompressed in one pass, in bytes.
 const ONE_PASS_MAX: usize = 128 << 10;
-/// Compressed bytes per step. A malicious body expands by at most a factor of 1000.
-pub(super) const STEP_BYTES: usize = 4 << 10;
 
 /// As [`read_counted`], without a budget: for services that the operator configured.
 pub(crate) async fn read(response: Response, max: usize) -> Result<Bytes, HttpError> {
@@ -53,16 +51,16 @@ pub(super) async fn read_counted(
             return Err(HttpError::TooLarge);
         }
         if large.is_none() && received.len() + chunk.len() > ONE_PASS_MAX {
-            let buffer = large.insert(BodyBuffer::new(is_compressed, budget));
-            buffer.add(&std::mem::take(&mut received), max)?;
+            let buffer = large.insert(BodyBuffer::new(is_compressed, max, budget));
+            buffer.add(&std::mem::take(&mut received))?;
         }
         match &mut large {
-            Some(large) => large.add(&chunk, max)?,
+            Some(large) => large.add(&chunk)?,
             None => received.extend_from_slice(&chunk),
         }
     }
     match large {
-        Some(large) => large.finish(max),
+        Some(large) => large.finish(),
         None if is_compressed => inflate(&received, max, budget),
         None => Ok(received.freeze()),
     }
@@ -75,9 +73,10 @@ pub(super) enum BodyBuffer {
 }
 
 impl BodyBuffer {
-    pub(super) fn new(is_packed: bool, budget: Option<&BodyBudget>) -> Self {
+    /// A buffer for content of at most `max` bytes.
+    pub(super) fn new(is_packed: bool, max: usize, budget: Option<&BodyBudget>) -> Self {
         let share = BodyShare::new(budget);
-        let content = BodyContent { bytes: Vec::new(), received: 0, share, fault: None };
+        let content = BodyContent { bytes: Vec::new(), counted: None, max, received: 0, share, fault: None };
         match is_packed {
             true => Self::Packed(Box::new(write::GzDecoder::new(content))),
             false => Self::Plain(content),
@@ -87,54 +86,38 @@ impl BodyBuffer {
     /// The content so far.
     pub(super) fn bytes(&self) -> &[u8] {
         match self {
-            Self::Plain(content) => &content.bytes,
-            Self::Packed(decoder) => &decoder.get_ref().bytes,
+            Self::Plain(content) => content.bytes(),
+            Self::Packed(decoder) => decoder.get_ref().bytes(),
         }
     }
 
-    /// Adds received bytes; [`HttpError::TooLarge`] at most one step after `max`.
-    fn add(&mut self, received: &[u8], max: usize) -> Result<(), HttpError> {
-        for step in received.chunks(STEP_BYTES) {
-            self.add_step(step)?;
-            if self.bytes().len() > max {
-                return Err(HttpError::TooLarge);
-            }
-        }
-        Ok(())
-    }
-
-    /// Adds at most [`STEP_BYTES`] received bytes. The last bytes of their content may appear only after more input or
-    /// the end.
-    pub(super) fn add_step(&mut self, mut step: &[u8]) -> Result<(), HttpError> {
+    /// Adds received bytes; [`HttpError::TooLarge`] if their content exceeds the limit. The last bytes of the content may
+    /// appear only after more input or the end.
+    pub(super) fn add(&mut self, mut received: &[u8]) -> Result<(), HttpError> {
         let decoder = match self {
             Self::Plain(content) => {
-                content.received += step.len();
-                return content.add(step);
+                content.received += received.len();
+                return content.add(received);
             }
             Self::Packed(decoder) => decoder,
         };
-        decoder.get_mut().received += step.len();
-        while !step.is_empty() {
-            match decoder.write(step) {
+        // Each turn decompresses a few bytes, so that the content is compared with what it was made from.
+        while !received.is_empty() {
+            match decoder.write(received) {
                 // Data after the end of the gzip stream is ignored.
                 Ok(0) => break,
-                Ok(length) => step = step.get(length..).unwrap_or_default(),
+                Ok(length) => {
+                    decoder.get_mut().received += length;
+                    received = received.get(length..).unwrap_or_default();
+                }
                 Err(_) => return Err(decoder.get_mut().fault.take().unwrap_or(HttpError::CutOff)),
             }
         }
         Ok(())
     }
 
-    /// The content so far, at the end of what is read.
-    pub(super) fn into_bytes(self) -> Vec<u8> {
-        match self {
-            Self::Plain(content) => content.bytes,
-            Self::Packed(mut decoder) => std::mem::take(&mut decoder.get_mut().bytes),
-        }
-    }
-
     /// The whole content, after the last byte arrived.
-    pub(super) fn finish(self, max: usize) -> Result<Bytes, HttpError> {
+    pub(super) fn finish(self) -> Result<Bytes, HttpError> {
         let content = match self {
             Self::Plain(content) => content,
             // An empty body is empty whatever its headers say.
@@ -146,16 +129,20 @@ impl BodyBuffer {
                 decoder.finish().map_err(|_| HttpError::CutOff)?
             }
         };
-        match content.bytes.len() > max {
-            true => Err(HttpError::TooLarge),
-            false => Ok(content.share.attach(content.bytes)),
-        }
+        Ok(match content.counted {
+            Some(counted) => content.share.attach(counted),
+            None => content.bytes.into(),
+        })
     }
 }
 
 /// The content of a body, in memory that is counted.
 pub(super) struct BodyContent {
+    /// What is not counted.
     bytes: Vec<u8>,
+    /// All of it, once it is counted.
+    counted: Option<CountedContent>,
+    max: usize,
     /// Length as sent.
     received: usize,
     share: BodyShare,
@@ -164,13 +151,25 @@ pub(super) struct BodyContent {
 }
 
 impl BodyContent {
+    fn bytes(&self) -> &[u8] {
+        self.counted.as_ref().map_or(&self.bytes, CountedContent::as_ref)
+    }
+
     fn add(&mut self, more: &[u8]) -> Result<(), HttpError> {
-        let length = self.bytes.len() + more.len();
-        if let Some(covered) = self.share.cover(length, self.received)? {
-            // Exactly what is counted: a vector that grows on demand doubles.
-            self.bytes.reserve_exact(covered - self.bytes.len());
+        let length = self.bytes().len() + more.len();
+        if length > self.max {
+            return Err(HttpError::TooLarge);
         }
-        self.bytes.extend_from_slice(more);
+        let is_extended = self.share.cover(length, self.received)?;
+        match &mut self.counted {
+            Some(counted) => counted.add(more)?,
+            None if is_extended => {
+                let counted = self.counted.insert(CountedContent::new(self.max)?);
+                counted.add(&std::mem::take(&mut self.bytes))?;
+                counted.add(more)?;
+            }
+            None => self.bytes.extend_from_slice(more),
+        }
         Ok(())
     }
 }
@@ -251,9 +250,9 @@ fn inflate(body: &[u8], max: usize, budget: Option<&BodyBudget>) -> Result<Bytes
     match inflate_from(body, usize::try_from(claimed).unwrap_or(0), max.min(UNCOUNTED_BYTES)) {
         // What is counted is decompressed in steps.
         Err(HttpError::TooLarge) if max > UNCOUNTED_BYTES => {
-            let mut buffer = BodyBuffer::new(true, budget);
-            buffer.add(body, max)?;
-            buffer.finish(max)
+            let mut buffer = BodyBuffer::new(true, max, budget);
+            buffer.add(body)?;
+            buffer.finish()
         }
         result => result,
     }
@@ -329,9 +328,9 @@ mod tests {
     #[test]
     fn body_buffer_holds_whole_content_within_limit() {
         let read = |packed: &[u8], piece: usize, max: usize| {
-            let mut buffer = BodyBuffer::new(true, None);
-            packed.chunks(piece).try_for_each(|received| buffer.add(received, max))?;
-            buffer.finish(max)
+            let mut buffer = BodyBuffer::new(true, max, None);
+            packed.chunks(piece).try_for_each(|received| buffer.add(received))?;
+            buffer.finish()
         };
         let body: Vec<u8> = (0..300_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 25) as u8).collect();
         let packed = gzipped(&body);
@@ -344,9 +343,9 @@ mod tests {
         let mut damaged = packed.clone();
         damaged[packed.len() - 5] ^= 1;
         assert_eq!(read(&damaged, 5_000, body.len()), Err(HttpError::CutOff), "the checksum");
-        let mut bomb = BodyBuffer::new(true, None);
-        assert_eq!(bomb.add(&gzipped(&vec![0; 64 << 20]), 1_000), Err(HttpError::TooLarge));
-        assert!(bomb.bytes().len() <= 1_000 + STEP_BYTES * 1_040, "{}", bomb.bytes().len());
+        let mut bomb = BodyBuffer::new(true, 1_000, None);
+        assert_eq!(bomb.add(&gzipped(&vec![0; 64 << 20])), Err(HttpError::TooLarge));
+        assert!(bomb.bytes().len() <= 1_000, "{}", bomb.bytes().len());
     }
 
     #[test]
@@ -357,9 +356,9 @@ mod tests {
         let (packed, max) = (gzipped(body.as_bytes()), 32 << 20);
         assert!((20..100).contains(&(body.len() / packed.len())), "{} bytes", packed.len());
         let read = |is_packed: bool, sent: &[u8], budget: &BodyBudget| {
-            let mut buffer = BodyBuffer::new(is_packed, Some(budget));
-            buffer.add(sent, max)?;
-            buffer.finish(max)
+            let mut buffer = BodyBuffer::new(is_packed, max, Some(budget));
+            buffer.add(sent)?;
+            buffer.finish()
         };
         let units = (body.len() - UNCOUNTED_BYTES).div_ceil(1 << 20);
         for (total, expect) in

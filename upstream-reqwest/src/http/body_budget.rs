@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use memmap2::MmapMut;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::HttpError;
@@ -12,7 +13,7 @@ pub(super) const UNCOUNTED_BYTES: usize = 2 << 20;
 /// Bytes of one unit.
 const UNIT_BYTES: usize = 1 << 20;
 /// Units of a transport. The longest captions, of 24 hours, take 25; the largest response that is read takes 31.
-const UNITS: usize = 112;
+const UNITS: usize = 128;
 /// How often content above [`UNCOUNTED_BYTES`] may exceed what was received. Captions reach 20, and a bomb 1,000.
 const EXPANSION_MAX: usize = 200;
 
@@ -53,18 +54,17 @@ impl BodyShare {
 
     /// Extends the part to content of this length, from this many received bytes.
     ///
-    /// Returns the new length for which it suffices, if it was extended: by a unit, or by a quarter, so that content is
-    /// moved a few times only.
+    /// Returns whether it was extended.
     ///
     /// # Errors
     /// [`HttpError::Busy`] if other bodies take the rest of the budget; [`HttpError::TooLarge`] for data that expands
     /// as no response of a platform does.
-    pub(super) fn cover(&mut self, length: usize, received: usize) -> Result<Option<usize>, HttpError> {
-        let Some(budget) = self.budget.as_ref().filter(|_| length > self.covered) else { return Ok(None) };
+    pub(super) fn cover(&mut self, length: usize, received: usize) -> Result<bool, HttpError> {
+        let Some(budget) = self.budget.as_ref().filter(|_| length > self.covered) else { return Ok(false) };
         if length / EXPANSION_MAX > received {
             return Err(HttpError::TooLarge);
         }
-        let units = (length - self.covered).div_ceil(UNIT_BYTES).max(self.covered / 4 / UNIT_BYTES);
+        let units = (length - self.covered).div_ceil(UNIT_BYTES);
         let count = u32::try_from(units).map_err(|_| HttpError::TooLarge)?;
         let more = Arc::clone(budget).try_acquire_many_owned(count).map_err(|_| HttpError::Busy)?;
         match &mut self.permit {
@@ -72,27 +72,59 @@ impl BodyShare {
             none => *none = Some(more),
         }
         self.covered += units * UNIT_BYTES;
-        Ok(Some(self.covered))
+        Ok(true)
     }
 
     /// The content as bytes that hold the part until the last of them is dropped.
-    pub(super) fn attach(self, content: Vec<u8>) -> Bytes {
-        match self.permit {
-            Some(permit) => Bytes::from_owner(CountedContent { content, _permit: permit }),
-            None => content.into(),
-        }
+    pub(super) fn attach(self, content: CountedContent) -> Bytes {
+        Bytes::from_owner(HeldContent { content, _share: self })
     }
 }
 
-/// Content that is counted.
-struct CountedContent {
-    content: Vec<u8>,
-    _permit: OwnedSemaphorePermit,
+/// Content that is counted, in memory of its own.
+///
+/// The allocator would move it while it grows, and keep its memory for a while after its end: three times as much as
+/// is counted.
+pub(super) struct CountedContent {
+    /// Addresses of the maximum length. The system gives memory to what is written.
+    map: MmapMut,
+    length: usize,
+}
+
+impl CountedContent {
+    /// No content yet, at most `max` bytes later.
+    ///
+    /// # Errors
+    /// [`HttpError::Busy`] without memory.
+    pub(super) fn new(max: usize) -> Result<Self, HttpError> {
+        let map = MmapMut::map_anon(max).map_err(|_| HttpError::Busy)?;
+        Ok(Self { map, length: 0 })
+    }
+
+    /// Adds bytes; [`HttpError::TooLarge`] if they do not fit.
+    pub(super) fn add(&mut self, more: &[u8]) -> Result<(), HttpError> {
+        let end = self.length + more.len();
+        self.map.get_mut(self.length..end).ok_or(HttpError::TooLarge)?.copy_from_slice(more);
+        self.length = end;
+        Ok(())
+    }
 }
 
 impl AsRef<[u8]> for CountedContent {
     fn as_ref(&self) -> &[u8] {
-        &self.content
+        self.map.get(..self.length).unwrap_or_default()
+    }
+}
+
+/// Content and its part of the budget.
+struct HeldContent {
+    content: CountedContent,
+    _share: BodyShare,
+}
+
+impl AsRef<[u8]> for HeldContent {
+    fn as_ref(&self) -> &[u8] {
+        self.content.as_ref()
     }
 }
 
@@ -101,10 +133,10 @@ mod tests {
     use super::*;
 
     /// Extends a share to content that did not expand.
-    fn cover(share: &mut BodyShare, length: usize) -> Result<(), HttpError> {
-        share.cover(length, length).map(|covered| {
-            assert!(covered.is_none_or(|covered| covered >= length));
-        })
+    fn cover(share: &mut BodyShare, length: usize) -> Result<bool, HttpError> {
+        let is_extended = share.cover(length, length)?;
+        assert_eq!(share.cover(length, length), Ok(false), "covered");
+        Ok(is_extended)
     }
 
     #[test]
@@ -120,10 +152,15 @@ mod tests {
             (1, 4),
             (6 * UNIT_BYTES, 6),
         ] {
-            assert_eq!(cover(&mut share, UNCOUNTED_BYTES + beyond), Ok(()));
+            cover(&mut share, UNCOUNTED_BYTES + beyond).unwrap();
             assert_eq!(budget.0.available_permits(), UNITS - units, "{beyond} bytes");
         }
-        let content = share.attach(b"content".to_vec());
+        let mut content = CountedContent::new(9).unwrap();
+        for part in [&b"con"[..], b"tent"] {
+            content.add(part).unwrap();
+        }
+        assert_eq!(content.add(b"abc"), Err(HttpError::TooLarge));
+        let content = share.attach(content);
         let part = content.slice(3..);
         drop(content);
         assert_eq!((&part[..], budget.0.available_permits()), (&b"tent"[..], UNITS - 6));
@@ -135,25 +172,24 @@ mod tests {
     fn share_without_free_memory_is_busy() {
         let budget = BodyBudget::new(4);
         let (mut large, mut other) = (BodyShare::new(Some(&budget)), BodyShare::new(Some(&budget)));
-        assert_eq!(cover(&mut large, UNCOUNTED_BYTES + 3 * UNIT_BYTES), Ok(()));
+        assert_eq!(cover(&mut large, UNCOUNTED_BYTES + 3 * UNIT_BYTES), Ok(true));
         assert_eq!(cover(&mut other, UNCOUNTED_BYTES + 2 * UNIT_BYTES), Err(HttpError::Busy));
-        assert_eq!(cover(&mut other, UNCOUNTED_BYTES), Ok(()), "small bodies need none");
+        assert_eq!(cover(&mut other, UNCOUNTED_BYTES), Ok(false), "small bodies need none");
         drop(large);
-        assert_eq!(cover(&mut other, UNCOUNTED_BYTES + 2 * UNIT_BYTES), Ok(()));
-        assert_eq!(cover(&mut BodyShare::new(None), usize::MAX), Ok(()));
+        assert_eq!(cover(&mut other, UNCOUNTED_BYTES + 2 * UNIT_BYTES), Ok(true));
+        assert_eq!(cover(&mut BodyShare::new(None), usize::MAX), Ok(false));
     }
 
     #[test]
     fn share_of_expanding_data_is_too_large() {
         let budget = BodyBudget::default();
         let length = UNCOUNTED_BYTES + UNIT_BYTES;
-        for (received, expect) in [
-            (length / EXPANSION_MAX, Ok(Some(length))),
-            (length / EXPANSION_MAX - 1, Err(HttpError::TooLarge)),
-        ] {
+        for (received, expect) in
+            [(length / EXPANSION_MAX, Ok(true)), (length / EXPANSION_MAX - 1, Err(HttpError::TooLarge))]
+        {
             assert_eq!(BodyShare::new(Some(&budget)).cover(length, received), expect, "{received}");
         }
-        assert_eq!(BodyShare::new(Some(&budget)).cover(UNCOUNTED_BYTES, 1), Ok(None));
-        assert_eq!(BodyShare::new(None).cover(length, 1), Ok(None));
+        assert_eq!(BodyShare::new(Some(&budget)).cover(UNCOUNTED_BYTES, 1), Ok(false));
+        assert_eq!(BodyShare::new(None).cover(length, 1), Ok(false));
     }
 }
