@@ -81,7 +81,7 @@ impl BodyShare {
     }
 }
 
-/// Content that is counted, in memory of its own.
+/// Content that is counted, in separate memory.
 ///
 /// The allocator would move it while it grows, and keep its memory for a while after its end: three times as much as
 /// is counted.
