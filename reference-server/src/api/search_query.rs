@@ -39,6 +39,12 @@ pub(crate) fn search_params(query: &str) -> Result<Option<SearchParams>, Problem
     Ok(words.map(|_| params))
 }
 
+/// The words of a search whose other parameters may be invalid; empty if they are invalid themselves.
+pub(crate) fn search_words(query: &str) -> String {
+    let words = parameter(query, "q").ok().flatten().unwrap_or_default();
+    if words.chars().count() > QUERY_CHARS_MAX { String::new() } else { words.into_owned() }
+}
+
 fn platform(name: &str) -> Result<Platform, ProblemResponse> {
     let allowed = || Platform::ALL.map(Platform::as_str).join(", ");
     Platform::parse(name)
@@ -73,6 +79,14 @@ mod tests {
         assert_eq!(search_params("").unwrap(), None);
         let defaults = SearchParams { with_segments: false, ..SearchParams::default() };
         assert_eq!(search_params("q=").unwrap().unwrap(), defaults);
+    }
+
+    #[test]
+    fn search_words_are_kept_beside_invalid_parameters() {
+        assert_eq!(search_words("q=tide+tables&lang=english+please&limit=0"), "tide tables");
+        for query in ["", "q=a&q=b", "q=%ff", &format!("q={}", "x".repeat(1_001))] {
+            assert_eq!(search_words(query), "", "{query}");
+        }
     }
 
     #[test]

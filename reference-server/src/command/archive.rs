@@ -93,7 +93,7 @@ fn as_text(video: &VideoReport) -> String {
             TrackKind::Translated => ", translated by a machine",
         };
         let original = if info.original { ", the spoken language" } else { "" };
-        let name = info.name.as_deref().map(|name| format!(" {:?}", shown(name, TEXT_MAX)));
+        let name = info.name.as_deref().map(|name| format!(" “{}”", shown(name, TEXT_MAX)));
         text.push_str(&format!("\n{}{}{kind}{original}\n", info.language, name.unwrap_or_default()));
         text.push_str(&match find_archived(video, track) {
             Some(archived) => archived_as_text(archived),

@@ -8,7 +8,7 @@ use std::{
 use clap::{Args, Subcommand, ValueEnum};
 use transcript_core::{
     lookup::LookupOptions,
-    search::{SearchMoment, SearchPage, SearchParams, SearchSort},
+    search::{QUERY_CHARS_MAX, SearchMoment, SearchPage, SearchParams, SearchSort},
     transcript::{LanguageTag, format_timestamp},
     video::VideoLink,
     wire::search::SearchResponse,
@@ -154,6 +154,9 @@ async fn search(
     let query = args.query();
     if query.trim().is_empty() {
         return Err(CommandError::Wrong("give the words to search for: verbatim search WORDS".to_owned()));
+    }
+    if query.chars().count() > QUERY_CHARS_MAX {
+        return Err(CommandError::Wrong(format!("the words have more than {QUERY_CHARS_MAX} characters")));
     }
     let language = args.lang.as_deref().map(LanguageTag::parse).transpose();
     let language = language.map_err(|error| CommandError::Wrong(format!("--lang: {error}")))?;

@@ -17,7 +17,7 @@ use verbatim::{SearchService, service::Caller};
 use super::{
     arguments::SearchArchiveArgs,
     error::ToolError,
-    result::{DATA, LINE_MAX, PASSAGE_MAX, good, line, within},
+    result::{DATA, LINE_MAX, PASSAGE_MAX, good, line, quoted, within},
 };
 use crate::{config::SearchAccess, state::search_place};
 
@@ -96,14 +96,14 @@ impl ToolSearch {
 
 /// The videos that match, with their moments.
 fn hits(query: &str, page: &SearchPage, options: Option<&LookupOptions>) -> CallToolResult {
-    let query = line(query);
+    let query = quoted(query);
     let relation = if page.total.is_exact { "" } else { "at least " };
     let mut text = match page.hits.len() {
-        0 => format!("No archived transcript matches {query:?}.\n"),
-        shown => format!("{shown} of {relation}{} videos that match {query:?}. {DATA}\n", page.total.value),
+        0 => format!("No archived transcript matches {query}.\n"),
+        shown => format!("{shown} of {relation}{} videos that match {query}. {DATA}\n", page.total.value),
     };
     if let Some(suggestion) = &page.suggestion {
-        text.push_str(&format!("Did the user mean {:?}?\n", line(suggestion)));
+        text.push_str(&format!("Did the user mean {}?\n", quoted(suggestion)));
     }
     for hit in &page.hits {
         let transcript = &hit.stored.transcript;

@@ -184,6 +184,19 @@ async fn call_as(caller: &Caller, tools: &McpTools, tool: &str, arguments: Value
     serde_json::to_value(result).unwrap()
 }
 
+#[tokio::test]
+async fn search_result_names_query_as_written() {
+    let fixture = ServiceFixture::start().await;
+    for (query, expect) in [
+        ("ไอซ์แลนด์\u{202E} \"wicked sum\"", "No passage matches “ไอซ์แลนด์ \"wicked sum\"”.\n"),
+        ("quiets", "No passage has all words of “quiets” in these forms. 1 of 1 that have some"),
+    ] {
+        let arguments = json!({ "video": ARCHIVED, "query": query });
+        let found = call(&tools_of(&fixture), tools::SEARCH_TRANSCRIPT, arguments).await;
+        assert!(found["content"][0]["text"].as_str().unwrap().contains(expect), "{found}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn call_with_long_transcript_and_no_place_is_refused_with_retry_time() {
     let fixture = ServiceFixture::start().await;

@@ -26,7 +26,10 @@ use super::{
     html::{CacheMode, html},
 };
 use crate::{
-    api::{ClientAddress, INVALID_TOKEN, ProblemResponse, TOKEN_NEEDED, bearer, json, search_params},
+    api::{
+        ClientAddress, INVALID_TOKEN, ProblemResponse, TOKEN_NEEDED, bearer, json, search_params,
+        search_words,
+    },
     config::SearchAccess,
     page::{
         PageContext,
@@ -71,8 +74,10 @@ pub(crate) async fn page(
         Ok(params) => params.unwrap_or_default(),
         Err(refusal) if refusal.status() == StatusCode::NOT_FOUND => return Err(refusal),
         Err(refusal) => {
-            let why = refusal_text(&context, refusal.status(), None);
-            return show(refusal.status(), &SearchParams::default(), SearchView::Failed(&why));
+            let why = refusal_text(&context, refusal.status(), None, invalid_parameter(&refusal));
+            let query = search_words(uri.query().unwrap_or_default());
+            let params = SearchParams { query, ..SearchParams::default() };
+            return show(refusal.status(), &params, SearchView::Failed(&why));
         }
     };
     if params.query.trim().is_empty() {
@@ -80,7 +85,7 @@ pub(crate) async fn page(
         return show(StatusCode::OK, &params, SearchView::Empty);
     }
     if let Err(refusal) = admit(&app, client, None).await {
-        let why = refusal_text(&context, refusal.status(), refusal.headers().get(RETRY_AFTER));
+        let why = refusal_text(&context, refusal.status(), refusal.headers().get(RETRY_AFTER), None);
         let mut response = show(refusal.status(), &params, SearchView::Failed(&why))?;
         for name in [RETRY_AFTER, WWW_AUTHENTICATE] {
             if let Some(value) = refusal.headers().get(&name) {
@@ -92,22 +97,36 @@ pub(crate) async fn page(
     match find(&app, &params).await {
         Ok(found) => show(StatusCode::OK, &params, SearchView::Found(&found)),
         Err(refusal) => {
-            let why = refusal_text(&context, refusal.status(), None);
+            let why = refusal_text(&context, refusal.status(), None, invalid_parameter(&refusal));
             show(refusal.status(), &params, SearchView::Failed(&why))
         }
     }
 }
 
 /// Why there are no results, in the words of the pages. Those of the API name parameters.
-fn refusal_text(context: &PageContext, status: StatusCode, retry_after: Option<&HeaderValue>) -> String {
+fn refusal_text(
+    context: &PageContext,
+    status: StatusCode,
+    retry_after: Option<&HeaderValue>,
+    invalid: Option<&str>,
+) -> String {
     let seconds = retry_after.and_then(|seconds| seconds.to_str().ok());
     match (status, seconds) {
         (StatusCode::UNAUTHORIZED, _) => context.text("search.key").to_owned(),
         (StatusCode::SERVICE_UNAVAILABLE, _) => context.text("problem.busy_why").to_owned(),
         (_, Some(seconds)) => context.fill("search.limit", &[("seconds", seconds)]),
         (status, None) if status.is_server_error() => context.text("problem.fault_why").to_owned(),
-        _ => context.fill("search.invalid", &[("count", &context.number(QUERY_CHARS_MAX as u64))]),
+        _ => match invalid {
+            Some(name) => context.fill("search.invalid_parameter", &[("name", name)]),
+            None => context.fill("search.invalid", &[("count", &context.number(QUERY_CHARS_MAX as u64))]),
+        },
     }
+}
+
+/// The name of an invalid parameter other than the words: the sentence of a refusal begins with it.
+fn invalid_parameter(refusal: &ProblemResponse) -> Option<&str> {
+    let (name, _) = refusal.detail().split_once(": ")?;
+    (refusal.status() == StatusCode::BAD_REQUEST && name != "q").then_some(name)
 }
 
 /// The parameters of a search, if the server has one.

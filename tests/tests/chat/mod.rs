@@ -159,7 +159,7 @@ async fn invented_answer_is_retried_once_then_replaced_by_passages() -> Result<(
             .await?;
     let answer = verified_answer(&service).await?;
     assert_eq!((answer.origin, service.requests().len()), (AnswerOrigin::Passages, 2));
-    assert!(answer.response.contains("“In nineteen twelve the ice broke the old pier in a single night”"));
+    assert!(answer.response.contains("“In nineteen twelve the ice broke the old pier in a single night.”"));
     assert!(!answer.response.contains("evil"), "{}", answer.response);
     assert_eq!(answer.usage, Some(TokenUsage { prompt_tokens: 642, completion_tokens: 24 }));
     Ok(())

@@ -62,7 +62,7 @@ fn mcp_stdio_both_revisions_use_local_archive() -> Result<()> {
         assert_eq!(report["results"][5][0]["isError"], true, "{report}");
         let found = text(&report, 6);
         assert!(found.contains("1 of 1 videos") && found.contains("nine winters"), "{found}");
-        assert!(text(&report, 7).contains("Did the user mean \"lighthouse\"?"), "{}", text(&report, 7));
+        assert!(text(&report, 7).contains("Did the user mean “lighthouse”?"), "{}", text(&report, 7));
         assert!(text(&report, 8).contains("nine winters"), "{}", text(&report, 8));
         assert!(text(&report, 9).starts_with("cursor: not a cursor of this search"), "{}", text(&report, 9));
     }

@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 use super::{
     Delivery, Memo, RequestGuard, StoredResponse, TranscriptParams, V1Error,
     fetch_payment::RequestEnd,
-    transcript::{LanguagePreference, parse_video},
+    transcript::{LanguagePreference, PreferredTrack, parse_video},
 };
 use crate::{
     archive::StoredTranscript,
@@ -203,6 +203,12 @@ impl Delivery {
         let cost = self.context.options.credits_per_message;
         let memo = Memo::Question(video.clone()).to_string();
         let found = self.find_archived(video, &LanguagePreference::Any).await?;
+        let found = match (found, request.question.language()) {
+            (PreferredTrack::Archived(stored), Some(language)) => {
+                PreferredTrack::Archived(self.context.transcripts.in_language(stored, language).await)
+            }
+            (found, _) => found,
+        };
         let from_cache = found.archived().is_some();
         // A fetch checks the same limit.
         if from_cache && !chat.is_extractive() {

@@ -8,7 +8,10 @@ use std::{
     sync::LazyLock,
 };
 
-use super::tokenizer::{Term, terms};
+use super::{
+    generic_words::shown_language,
+    tokenizer::{Term, terms},
+};
 
 const ENGLISH: &str = "a about above actually after again against all also am an and another any anything are as \
     at away be because been before being between both but by called came can cause clip come comes could did didn do does doesn \
@@ -191,6 +194,45 @@ pub(super) fn language_of<'a>(text: &str, primary: &'a str) -> &'a str {
     }
 }
 
+/// The language that the script or the common words of a text show, as a primary tag; `None` if they leave it open.
+///
+/// Common words alone also show a language for a text in a similar one without a list here, so the longer lists of
+/// generic words must show the same one.
+pub(super) fn certain_language(text: &str) -> Option<&'static str> {
+    let mut hits = [0_u32; LISTS.len()];
+    let mut words: Vec<String> = Vec::new();
+    terms(text, |term| match term {
+        Term::Word(word, _) => {
+            count_lists(word, &mut hits);
+            words.push(word.to_owned());
+        }
+        Term::Ngram(ngram) => words.push(ngram.to_owned()),
+        Term::Stem(_) => {}
+    });
+    let (shown, is_only) = shown_language(words.iter().map(|word| (word.as_str(), 1)));
+    let letters = text.chars().filter(|c| c.is_alphabetic());
+    let latin = letters.clone().filter(|c| *c < '\u{370}').count();
+    if SCRIPT_LANGUAGES.contains(&shown) && latin * 2 < letters.count() {
+        return Some(shown);
+    }
+    let most = hits.iter().copied().max().filter(|most| *most >= LANGUAGE_HITS_MIN)?;
+    let mut found = LISTS.iter().zip(hits).filter(|(_, hits)| *hits == most);
+    match (found.next(), found.next()) {
+        (Some(((language, _), _)), None) if is_only && *language == shown && !shown.is_empty() => {
+            (shown != "ru" || !text.contains(is_cyrillic_of_others)).then_some(shown)
+        }
+        _ => None,
+    }
+}
+
+/// Whether a letter is Cyrillic, but not Russian.
+fn is_cyrillic_of_others(c: char) -> bool {
+    matches!(c, '\u{400}'..='\u{52F}') && !matches!(c, 'А'..='я' | 'Ё' | 'ё')
+}
+
+/// Languages that are certain with their script and a generic word, or with the script alone.
+const SCRIPT_LANGUAGES: [&str; 8] = ["ja", "zh", "ko", "th", "ar", "el", "he", "hi"];
+
 /// Counts a word for each list that has it.
 fn count_lists(word: &str, hits: &mut [u32; LISTS.len()]) {
     let lists = COMMON_WORDS.get(word).copied().unwrap_or(0);
@@ -215,6 +257,34 @@ pub(super) fn is_common_ngram(ngram: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn common_words_show_language_only_if_certain() {
+        for (text, expect) in [
+            ("Who made the clock?", Some("en")),
+            ("Wer hat die Uhr gebaut?", Some("de")),
+            ("¿Quién compró la tierra?", Some("es")),
+            ("Кто починил дизель и чем он его починил?", Some("ru")),
+            ("バスで何分かかりますか", Some("ja")),
+            ("店在哪里？", Some("zh")),
+            ("몇 명이 살고 있나요?", Some("ko")),
+            // Languages without a list of common words.
+            ("Що він говорив про війну на сході?", None),
+            ("За що е на върха?", None),
+            ("Ко је био на броду и за кога?", None),
+            ("Где је био на мору?", None),
+            ("Mikä se on?", None),
+            ("Ce a spus el?", None),
+            ("Hva er det han sier om krigen?", None),
+            ("Hvor kommer de fra, og hvem er de?", None),
+            ("Per què va deixar la feina?", None),
+            ("Kubernetes?", None),
+            ("Port Ellen 1912", None),
+            ("", None),
+        ] {
+            assert_eq!(certain_language(text), expect, "{text}");
+        }
+    }
 
     #[test]
     fn common_words_match_in_folded_form() {

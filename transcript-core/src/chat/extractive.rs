@@ -7,9 +7,10 @@ use async_trait::async_trait;
 use super::{
     ChatModel, DeltaSink, ModelReply, ModelRequest, Passage, Question,
     bm25::sort_by_score,
-    intent::{Intent, intent, names_vaguely, without_list_phrase},
+    intent::{Intent, asked_time_ms, intent, names_vaguely, without_list_phrase},
     meaning::{COVERAGE_SUFFICIENT, Similarities, add_meaning, needs_meaning},
     prompt::NOT_COVERED,
+    question::{is_greek, is_question_mark},
     retrieve::{LexicalScores, score_lexically},
     search_index::SearchIndex,
     tokenizer::terms,
@@ -28,6 +29,8 @@ const FEW_PASSAGES: usize = 3;
 const LISTED_COVERAGE_MIN: f32 = 0.8;
 /// Lowest score of a passage in a list, relative to the best one.
 const LIST_SCORE_MIN: f32 = 0.45;
+/// A passage asks if at most this many characters follow its last question mark.
+const REPLY_CHARS_MAX: usize = 60;
 /// Number of passages in the summary of a whole video, one for each equal part.
 const SUMMARY_PARTS: usize = 5;
 /// Maximum of passages in a list; each equal part has one if it has a good one.
@@ -61,17 +64,23 @@ impl ExtractiveModel {
 pub(super) struct Retrieval {
     index: SearchIndex,
     intent: Intent,
-    /// Scores of the passages; none for questions that are answered by the order of passages.
+    /// Scores of the passages; none for a whole video and for what follows or precedes the last answer.
     scores: LexicalScores,
 }
 
 impl Retrieval {
     pub(super) fn new(passages: &[Passage], question: &Question) -> Self {
         let index = SearchIndex::new(passages);
-        let intent = intent(question, &index);
+        let named_time = asked_time_ms(question.message(), passages);
+        let intent = named_time.map_or_else(|| intent(question, &index), Intent::At);
         let scores = match intent {
             Intent::Words => score_lexically(&index, passages, question),
             Intent::List => score_list(&index, passages, question),
+            Intent::At(at_ms) => {
+                let after = passages.partition_point(|passage| passage.start_ms / 1_000 <= at_ms / 1_000);
+                let score = |index: usize| if index + 1 == after { 1.0 } else { 0.0 };
+                LexicalScores { scores: (0..passages.len()).map(score).collect(), ..LexicalScores::default() }
+            }
             Intent::Whole | Intent::After(_) | Intent::Before(_) => LexicalScores::default(),
         };
         // Other words of a request for a summary describe its form, or the transcript would cover them.
@@ -96,7 +105,7 @@ impl Retrieval {
         matches!(self.intent, Intent::Whole | Intent::List)
     }
 
-    /// Score of each passage; none for questions that are answered by the order of passages.
+    /// Score of each passage, or none, as for a question about the whole video.
     pub(super) fn scores(&self) -> &[f32] {
         &self.scores.scores
     }
@@ -119,7 +128,8 @@ impl Retrieval {
                 let end = passages.partition_point(|passage| passage.start_ms / 1_000 < cited_ms / 1_000);
                 (end.saturating_sub(PASSAGES_MAX)..end).collect()
             }
-            Intent::Words if covers(scores) => select_best(scores),
+            Intent::At(_) => sort_by_score(&scores.scores),
+            Intent::Words if covers(scores) => with_replies(passages, select_best(scores)),
             Intent::Words => Vec::new(),
         }
     }
@@ -141,6 +151,34 @@ fn select_best(scores: &LexicalScores) -> Vec<usize> {
         best.extend(after.filter(|index| !best.contains(index)));
     }
     best
+}
+
+/// Adds the passage after one that asks: the interviewer has the words of a question, and the guest its answer.
+///
+/// The best passage also gets the one after it if another speaker begins there, and prefers it to further passages.
+fn with_replies(passages: &[Passage], best: Vec<usize>) -> Vec<usize> {
+    let mut picked = best.clone();
+    for (rank, index) in best.into_iter().enumerate() {
+        let reply = index + 1;
+        let (Some(passage), Some(next)) = (passages.get(index), passages.get(reply)) else { continue };
+        let is_other_speaker = rank == 0 && next.text.starts_with(">>");
+        let has_room = rank == 0 || (picked.len() < PASSAGES_MAX && !picked.contains(&reply));
+        if !has_room || !(is_other_speaker || ends_with_question(&passage.text)) {
+            continue;
+        }
+        picked.retain(|other| *other != reply);
+        let at = picked.iter().position(|other| *other == index).map_or(picked.len(), |at| at + 1);
+        picked.insert(at, reply);
+    }
+    picked.truncate(PASSAGES_MAX);
+    picked
+}
+
+/// Whether a passage ends with a question, or with a short reply to one.
+fn ends_with_question(text: &str) -> bool {
+    let has_semicolon = is_greek(text);
+    let is_mark = |c: char| is_question_mark(c) || (has_semicolon && c == ';');
+    text.rsplit_once(is_mark).is_some_and(|(_, behind)| behind.chars().count() <= REPLY_CHARS_MAX)
 }
 
 /// Scores a request for a list without the words that request it: a transcript may have them in another sense.
@@ -332,6 +370,21 @@ mod tests {
     }
 
     #[test]
+    fn extractive_time_in_question_picks_its_passage() {
+        for (question, expect) in [
+            ("What is at 2:57?", vec![2]),
+            ("What does he say at 2:00?", vec![2]),
+            ("2:57に何と言っていますか", vec![2]),
+            ("Und bei 0:48:01?", vec![48]),
+        ] {
+            assert_eq!(picked(50, question), expect, "{question}");
+        }
+        for question in ["Which harbour has ships at 2:57?", "What is 16:9?", "What is at 2:57:00?"] {
+            assert_eq!(asked_time_ms(question, &test_passages(50)), None, "{question}");
+        }
+    }
+
+    #[test]
     fn extractive_list_has_only_good_passages() {
         let mut scores = [0.1; 16];
         for index in [3, 4, 5] {
@@ -376,6 +429,30 @@ mod tests {
         assert_eq!(select(&[0.0, 0.1, 1.0], 0.5), [2]);
         assert_eq!(select(&[0.0, 1.0, 0.1], 1.0), [1]);
         assert_eq!(select(&[0.9, 1.0, 0.1, 0.8], 0.5), [1, 0, 3]);
+    }
+
+    #[test]
+    fn extractive_question_of_interviewer_brings_its_reply() {
+        for (spoken, expect) in [
+            (["How did the town recover?", "Slowly, with help.", "Then came spring."], vec![0, 1]),
+            (["How did it recover? Hm.", "Slowly, with help.", "Then came spring."], vec![0, 1]),
+            (["町はどう復興しましたか？", "ゆっくりです。", "春が来ました。"], vec![0, 1]),
+            (["كيف تعافت البلدة؟", "ببطء.", "ثم جاء الربيع."], vec![0, 1]),
+            (["Πώς ανέκαμψε η πόλη;", "Αργά.", "Ήρθε η άνοιξη."], vec![0, 1]),
+            (["how did the town recover", ">> slowly", "then came spring"], vec![0, 1]),
+            (["The town did recover.", "It was slow; hard.", "Then came spring."], vec![0]),
+            (["It cost 2π; or so.", "It was slow.", "Then came spring."], vec![0]),
+        ] {
+            let segments: Vec<_> =
+                (0..).zip(spoken).map(|(n, text)| Segment::new(text, n * 60_000, 5_000)).collect();
+            assert_eq!(with_replies(&passages(&segments), vec![0]), expect, "{spoken:?}");
+        }
+        let segments: Vec<_> =
+            (0..8).map(|n| Segment::new("How did it recover?", n * 60_000, 5_000)).collect();
+        let replies = |best: &[usize]| with_replies(&passages(&segments), best.to_vec());
+        assert_eq!(replies(&[0, 2, 4, 6, 7]), [0, 1, 2, 4, 6]);
+        assert_eq!(replies(&[0, 4, 1]), [0, 1, 2, 4, 5]);
+        assert_eq!(replies(&[7]), [7]);
     }
 
     #[test]

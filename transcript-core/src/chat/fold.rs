@@ -45,6 +45,8 @@ pub(super) fn fold_char(c: char, mut each: impl FnMut(char)) {
                 'ħ' => each('h'),
                 'ŧ' => each('t'),
                 'ı' => each('i'),
+                // Hindi writes the same nasal vowel with either sign.
+                '\u{901}' => each('\u{902}'),
                 // In lower case, the dot of a Turkish capital letter is a separate mark.
                 letter if letter.is_alphanumeric() => each(letter),
                 _ => {}
@@ -185,6 +187,7 @@ mod tests {
             ("한국어", "\u{1112}\u{1161}\u{11ab}\u{1100}\u{116e}\u{11a8}\u{110b}\u{1165}"),
             ("你好，世界。", "你好 世界"),
             ("ﬁne", "fine"),
+            ("गाँव", "गांव"),
             ("كَتَبَ مُحَمَّد", "كتب محمد"),
             ("שָׁלוֹם", "שלום"),
         ] {

@@ -37,6 +37,11 @@ pub(super) fn is_generic_word(word: &str, language: &str) -> bool {
 
 /// The language of a text by its folded words and n-grams with their counts: a primary tag, empty if unknown.
 pub(super) fn language_of_counts<'a>(counts: impl Iterator<Item = (&'a str, u32)>) -> &'static str {
+    shown_language(counts).0
+}
+
+/// As [`language_of_counts`], and whether no other language has as many generic words in the text.
+pub(super) fn shown_language<'a>(counts: impl Iterator<Item = (&'a str, u32)>) -> (&'static str, bool) {
     let mut hits = [0_u32; LANGUAGES.len()];
     let (mut all, mut unspaced, mut kana, mut hangul, mut thai) = (0, 0, 0, 0, 0);
     for (word, count) in counts {
@@ -58,12 +63,12 @@ pub(super) fn language_of_counts<'a>(counts: impl Iterator<Item = (&'a str, u32)
     let unspaced =
         [("ja", kana + if kana > 0 { unspaced } else { 0 }), ("zh", unspaced), ("ko", hangul), ("th", thai)];
     if let Some((language, _)) = unspaced.into_iter().find(|(_, count)| count * 2 > all) {
-        return language;
+        return (language, true);
     }
     let most = hits.iter().copied().max().unwrap_or(0);
-    let best = LANGUAGES.iter().zip(hits).find(|(_, hits)| *hits == most);
-    best.filter(|_| most as f32 >= GENERIC_SHARE_MIN * all as f32 && most > 0)
-        .map_or("", |((language, _), _)| language)
+    let mut best = LANGUAGES.iter().zip(hits).filter(|(_, hits)| *hits == most);
+    let first = best.next().filter(|_| most as f32 >= GENERIC_SHARE_MIN * all as f32 && most > 0);
+    (first.map_or("", |((language, _), _)| *language), best.next().is_none())
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! Classifies a question by which passages it needs.
 
 use super::{
-    ChatRole, Question,
+    ChatRole, Passage, Question,
     bm25::Bm25Query,
     common_words::CommonWords,
     search_index::{SearchIndex, query_words},
-    whole_video::{has_phrase, is_whole},
+    whole_video::{has_phrase, has_unspaced_words, is_whole},
 };
 
 /// Which passages a question needs.
@@ -21,6 +21,8 @@ pub(super) enum Intent {
     After(u64),
     /// Passages before the earliest citation of the last answer; its time in milliseconds.
     Before(u64),
+    /// The passage at a time of the video, in milliseconds.
+    At(u64),
 }
 
 /// Beginnings of requests for a list of everything, in lower case.
@@ -117,6 +119,28 @@ fn has_only(message: &str, words: &str, phrases: &str) -> bool {
 /// Most other informative n-grams in such a question in an unspaced script.
 const OTHER_NGRAMS_MAX: usize = 3;
 
+/// The time of the video that a question asks for, in milliseconds.
+///
+/// `None` if the question has another informative word, if the time is spoken, or if nothing is spoken at it.
+pub(super) fn asked_time_ms(message: &str, passages: &[Passage]) -> Option<u64> {
+    let mut numbers = message.split(|c: char| !c.is_ascii_digit() && c != ':');
+    let (time, time_ms) = numbers.find_map(|number| Some((number, parse_time_ms(number)?)))?;
+    // "16:9" is a ratio.
+    let is_clock = time.rsplit_once(':').is_some_and(|(_, seconds)| seconds.len() == 2);
+    let mut other_terms = Bm25Query::new(CommonWords::of(""));
+    other_terms.add(&message.replacen(time, " ", 1), 1.0);
+    let others_max = if has_unspaced_words(message) { TIME_NGRAMS_MAX } else { 0 };
+    let spoken = passages.first()?.start_ms / 1_000..=passages.last()?.end_ms / 1_000;
+    let is_of_video = is_clock
+        && other_terms.informative() <= others_max
+        && spoken.contains(&(time_ms / 1_000))
+        && !passages.iter().any(|passage| passage.text.contains(time));
+    is_of_video.then_some(time_ms)
+}
+
+/// Most informative n-grams beside a time in a question for it, in an unspaced script.
+const TIME_NGRAMS_MAX: usize = 8;
+
 /// Earliest and latest time that the last answer cites, in milliseconds.
 pub(super) fn last_cited(question: &Question) -> Option<(u64, u64)> {
     let answer = question.history().iter().rev().find(|turn| turn.role == ChatRole::Assistant)?;
@@ -130,10 +154,14 @@ const MARKER_BYTES_MAX: usize = 12;
 /// Parses a time marker, `m:ss` or `h:mm:ss`, up to its closing bracket.
 fn parse_marker_ms(text: &str) -> Option<u64> {
     let end = text.bytes().take(MARKER_BYTES_MAX).position(|byte| byte == b']')?;
-    let marker = text.get(..end)?;
+    parse_time_ms(text.get(..end)?)
+}
+
+/// Parses a time, `m:ss` or `h:mm:ss`.
+fn parse_time_ms(time: &str) -> Option<u64> {
     let mut seconds: u64 = 0;
     let mut parts = 0;
-    for part in marker.split(':') {
+    for part in time.split(':') {
         let is_number = (1..=4).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit());
         seconds = seconds * 60 + part.parse::<u64>().ok().filter(|_| is_number)?;
         parts += 1;
@@ -184,6 +212,20 @@ mod tests {
             "Sammanfatta videon",
             "Give me the gist",
             "Eine Kurzzusammenfassung, bitte",
+            "What is the topic?",
+            "Sum it up",
+            "Can you sum this up for me?",
+            "Um was geht es?",
+            "De quoi s'agit-il ?",
+            "De quoi ça parle ?",
+            "¿Cuál es el tema?",
+            "¿De qué se trata?",
+            "Bu video ne anlatıyor?",
+            "यह वीडियो किसके बारे में है?",
+            "मुख्य बातें बताओ",
+            "영상 내용이 뭐예요?",
+            "视频的主题是什么？",
+            "内容を教えて",
         ] {
             check(None, message, Intent::Whole);
         }

@@ -35,7 +35,7 @@
 //! };
 //! let chat = Chat::extractive(tokio::runtime::Handle::current());
 //! let answer = chat.answer(Arc::new(transcript), Question::new("When did the pier break?", Vec::new())?).await?;
-//! assert_eq!(answer.response, "“The ice broke the pier in 1912” [1:05]");
+//! assert_eq!(answer.response, "“The ice broke the pier in 1912.” [1:05]");
 //! assert_eq!(answer.citations[0].url, "https://www.youtube.com/watch?v=dQw4w9WgXcQ&t=65s");
 //! # Ok(())
 //! # }

@@ -54,6 +54,13 @@ impl PassageLine {
         let last = self.offsets.iter().rev().find(|(at, _)| *at < bytes.end)?.1;
         Some(first..last + 1)
     }
+
+    /// Returns the byte range of the segments that overlap this byte range of the text.
+    pub(super) fn segment_bytes(&self, bytes: &Range<usize>) -> Range<usize> {
+        let starts = || self.offsets.iter().map(|(at, _)| *at);
+        let first = starts().rev().find(|at| *at <= bytes.start).unwrap_or(0);
+        first..starts().find(|at| *at >= bytes.end).unwrap_or(self.text.len())
+    }
 }
 
 /// Splits a transcript into passages. No segment is split; segments without text are in no passage.

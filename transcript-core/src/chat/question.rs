@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use crate::{debug_fields, names::names};
+use super::common_words::certain_language;
+use crate::{debug_fields, names::names, text::head, transcript::LanguageTag};
 
 /// Maximum of Unicode scalar values in a message (specification 8).
 pub const MESSAGE_CHARS_MAX: usize = 2_000;
@@ -114,6 +115,24 @@ impl Question {
         &self.message
     }
 
+    /// The language that the script or the common words of the message show.
+    ///
+    /// If they leave it open, it is that of the latest question before it that shows one; otherwise `None`.
+    ///
+    /// ```
+    /// use transcript_core::chat::Question;
+    ///
+    /// let question = Question::new("Wer hat die Uhr gebaut?", Vec::new())?;
+    /// assert_eq!(question.language().as_ref().map(|tag| tag.as_str()), Some("de"));
+    /// # Ok::<(), transcript_core::chat::QuestionError>(())
+    /// ```
+    pub fn language(&self) -> Option<LanguageTag> {
+        let earlier = self.history.iter().rev().filter(|turn| turn.role == ChatRole::User);
+        let earlier = earlier.map(|turn| head(&turn.content, MESSAGE_CHARS_MAX));
+        let mut texts = std::iter::once(self.message.as_str()).chain(earlier);
+        LanguageTag::parse(texts.find_map(certain_language)?).ok()
+    }
+
     /// Earlier turns, oldest first.
     pub fn history(&self) -> &[ChatTurn] {
         &self.history
@@ -136,6 +155,18 @@ pub(super) fn is_invisible(c: char) -> bool {
         '\u{AD}' | '\u{61C}' | '\u{180E}' | '\u{200B}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}'
         | '\u{34F}' | '\u{115F}' | '\u{1160}' | '\u{2800}' | '\u{3164}' | '\u{FFA0}' | '\u{1D173}'..='\u{1D17A}'
         | '\u{2060}'..='\u{206F}' | '\u{FEFF}' | '\u{FFF9}'..='\u{FFFB}' | '\u{E0000}'..='\u{E007F}')
+}
+
+/// Whether a character is a question mark of any script, except the semicolon that is one in Greek.
+pub(super) fn is_question_mark(c: char) -> bool {
+    matches!(c, '?' | '？' | '؟' | '\u{37E}' | '՞' | '፧' | '‽' | '⁇' | '⁈' | '⁉')
+}
+
+/// Whether most letters of a text are Greek, so that a semicolon asks.
+pub(super) fn is_greek(text: &str) -> bool {
+    let letters = text.chars().filter(|c| c.is_alphabetic());
+    let greek = letters.clone().filter(|c| matches!(c, '\u{370}'..='\u{3FF}' | '\u{1F00}'..='\u{1FFF}'));
+    greek.count() * 2 > letters.count()
 }
 
 #[cfg(test)]

@@ -140,6 +140,25 @@ async fn chat_unverified_answer_is_retried_once() {
 }
 
 #[tokio::test]
+async fn chat_extractive_quotations_are_whole_passages() {
+    for spoken in [
+        "-40 degrees was the night at the harbour, he wrote.",
+        ".5 percent was what they paid for the harbour, or $5 million",
+        "$5 million for the harbour was a loss of 12%",
+        "The first program of the harbour was in C++",
+        "(sighs) One woman refused the harbour (applause)",
+        "¿Quién dijo eso? The harbour master",
+        "Who built the harbour?",
+        "He called the harbour «a wicked sum»",
+    ] {
+        let transcript = transcript_of(vec![Segment::new(spoken, 0, 5_000)]);
+        let question = Question::new("harbour", Vec::new()).unwrap();
+        let answer = Chat::extractive(Handle::current()).answer(transcript, question).await.unwrap();
+        assert_eq!(answer.response, format!("“{spoken}” [0:00]"));
+    }
+}
+
+#[tokio::test]
 async fn chat_uncovered_question_returns_not_covered() {
     let (answer, _) = run_chat(32_000, 3, "Who won?", |_, _| Ok("NOT_COVERED".to_owned())).await;
     let answer = answer.unwrap();
@@ -232,6 +251,13 @@ async fn chat_long_transcript_sends_matching_passages() {
     assert!(answer.coverage > 0.0 && answer.coverage < 0.3, "{}", answer.coverage);
     let tokens: u64 = requests[0].messages().iter().map(|message| tokens::estimate(&message.content)).sum();
     assert!(tokens + 750 <= 3_000, "{tokens}");
+}
+
+#[tokio::test]
+async fn chat_time_in_question_sends_passage_at_that_time() {
+    let (_, requests) =
+        run_chat(3_000, 600, "What is at 5:21:10?", |_, _| Ok("NOT_COVERED".to_owned())).await;
+    assert!(requests[0].passages.iter().any(|passage| passage.text.contains("part 321 ")));
 }
 
 #[tokio::test]

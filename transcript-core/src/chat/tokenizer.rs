@@ -16,6 +16,11 @@ const COMPOSITION: CanonicalCompositionBorrowed<'static> = CanonicalCompositionB
 
 /// Length of a stem, in letters.
 const STEM_LETTERS: usize = 5;
+/// Letters after which a run does not continue in the next text.
+const RUN_LETTERS_MAX: usize = 4_000;
+/// Digits between two separators of a number, and most groups of them.
+const GROUP_DIGITS: usize = 3;
+const GROUPS_MAX: usize = 10;
 /// Number of code points from a letter in Hiragana to the same in Katakana.
 const KATAKANA_OFFSET: u32 = 0x60;
 
@@ -39,18 +44,39 @@ impl<'a> Term<'a> {
     }
 }
 
-/// Calls `each` for every term of a text, in order.
-pub(super) fn terms(text: &str, mut each: impl FnMut(Term<'_>)) {
-    NgramTokenizer::default().split(text, |term, _| each(term));
+/// How an index of the archive search stores a term of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TokenKind {
+    /// In order: a phrase is a run of these.
+    Ordered,
+    /// Beside the ordered terms: a stem, the digits of a number with separators, or letters of a run that begin no
+    /// n-gram or that a query may name alone.
+    Extra,
 }
 
-/// The terms of the archive search: as [`terms`] without [`Term::Stem`], with the range of each in the text, in
-/// characters.
+/// Calls `each` for every term of a text, in order.
+pub(super) fn terms(text: &str, mut each: impl FnMut(Term<'_>)) {
+    NgramTokenizer::default().split([text], |term, _, _| each(term));
+}
+
+/// The terms of the archive search: as [`terms`] without [`Term::Stem`], with the range of each, in characters of all
+/// texts.
 ///
-/// Katakana are Hiragana, and kana keep their voicing marks. [`terms`] keeps Katakana apart and drops the marks: the
-/// common words of chat are in Hiragana, and folded.
-pub(crate) fn terms_with_ranges(text: &str, each: impl FnMut(Term<'_>, Range<usize>)) {
-    NgramTokenizer { for_archive: true, ..NgramTokenizer::default() }.split(text, each);
+/// - A run of an unspaced script continues in the next text, unless that is empty.
+/// - Katakana are Hiragana, and kana keep their voicing marks. [`terms`] keeps Katakana apart and drops the marks: the
+///   common words of chat are in Hiragana, and folded.
+/// - Thai and Lao keep their tone marks, and the parts of a Korean syllable are the syllable.
+/// - A number with separators between its thousands is also a word of its digits.
+pub(crate) fn terms_with_ranges<'a>(
+    texts: impl IntoIterator<Item = &'a str>,
+    each: impl FnMut(Term<'_>, Range<usize>, TokenKind),
+) {
+    NgramTokenizer { for_archive: true, ..NgramTokenizer::default() }.split(texts, each);
+}
+
+/// Whether a term is of a run.
+pub(crate) fn is_ngram(term: &str) -> bool {
+    term.chars().next().is_some_and(|letter| ngram_script(letter).is_some())
 }
 
 /// How an unspaced script is split.
@@ -65,56 +91,95 @@ enum NgramScript {
     Alphabetic,
 }
 
+/// The groups of digits of a number so far, such as `12,000`.
+#[derive(Debug, Default)]
+struct SeparatedNumber {
+    digits: String,
+    range: Range<usize>,
+    groups: usize,
+    separator: Option<char>,
+}
+
 #[derive(Debug, Default)]
 struct NgramTokenizer {
     word: String,
     /// The word in lower case, with its accents.
     lower: String,
     run: Vec<char>,
-    /// The range in the text of each letter of the run.
+    /// The range in the texts of each letter of the run.
     run_positions: Vec<Range<usize>>,
     /// Number of characters before the next one.
     position: usize,
     word_start: usize,
     ngram_script: NgramScript,
     ngram: String,
+    number: SeparatedNumber,
+    /// The last character that is part of no word.
+    separator: Option<char>,
     /// See [`terms_with_ranges`].
     for_archive: bool,
 }
 
 impl NgramTokenizer {
-    fn split(mut self, text: &str, mut each: impl FnMut(Term<'_>, Range<usize>)) {
-        for c in text.chars() {
-            self.push_char(c, &mut each);
-            self.position += 1;
+    fn split<'a>(
+        mut self,
+        texts: impl IntoIterator<Item = &'a str>,
+        mut each: impl FnMut(Term<'_>, Range<usize>, TokenKind),
+    ) {
+        for text in texts {
+            self.end_text(&mut each);
+            if text.is_empty() {
+                self.end_run(&mut each);
+            }
+            for c in text.chars() {
+                self.push_char(c, &mut each);
+                self.position += 1;
+            }
         }
         self.end_word(&mut each);
         self.end_run(&mut each);
+        self.end_number(&mut each);
     }
 
-    fn push_char(&mut self, c: char, each: &mut impl FnMut(Term<'_>, Range<usize>)) {
+    /// Ends what does not continue in the next text or line.
+    fn end_text(&mut self, each: &mut impl FnMut(Term<'_>, Range<usize>, TokenKind)) {
+        self.end_word(each);
+        self.end_number(each);
+        if self.ngram_script == NgramScript::Syllabic || self.run.len() >= RUN_LETTERS_MAX {
+            self.end_run(each);
+        }
+    }
+
+    fn push_char(&mut self, c: char, each: &mut impl FnMut(Term<'_>, Range<usize>, TokenKind)) {
         if c.is_ascii_alphanumeric() {
             self.end_run(each);
             self.start_word();
             self.word.push(c.to_ascii_lowercase());
             self.lower.push(c.to_ascii_lowercase());
+        } else if c == '\n' && self.for_archive {
+            self.end_text(each);
         } else if c.is_ascii() {
             self.end_word(each);
             self.end_run(each);
+            self.separator = Some(c);
         } else if is_point(c) {
             // Part of no word: with and without points, a word is the same.
         } else if let Some(mark) = voicing_mark(c).filter(|_| self.for_archive) {
             self.add_voicing(mark);
-        } else if let Some(ngram_script) = ngram_script(c).filter(|_| c.is_alphanumeric()) {
+        } else if let Some(ngram_script) = self.run_script(c) {
             self.end_word(each);
+            self.end_number(each);
             if ngram_script != self.ngram_script {
                 self.end_run(each);
             }
             self.ngram_script = ngram_script;
             match ngram_script {
+                NgramScript::Syllabic if self.for_archive => self.push_syllable(c),
                 // A syllable counts as one letter, and folding would decompose it.
                 NgramScript::Syllabic => self.run.push(c),
                 NgramScript::Ideographic if self.for_archive => self.push_kana(c),
+                // Folding would drop it.
+                NgramScript::Alphabetic if is_tone_mark(c) => self.run.push(c),
                 _ => fold_char(c, |letter| self.run.push(letter)),
             }
             self.run_positions.resize(self.run.len(), self.position..self.position + 1);
@@ -128,6 +193,24 @@ impl NgramTokenizer {
         } else {
             self.end_word(each);
             self.end_run(each);
+            self.separator = Some(c);
+        }
+    }
+
+    /// How the run of a character is split; `None` if it is part of none.
+    fn run_script(&self, c: char) -> Option<NgramScript> {
+        ngram_script(c).filter(|_| c.is_alphanumeric() || (self.for_archive && is_tone_mark(c)))
+    }
+
+    /// Adds a syllable of Korean to the run, or the next part of one.
+    fn push_syllable(&mut self, c: char) {
+        let Some(whole) = self.run.last().and_then(|letter| COMPOSITION.compose(*letter, c)) else {
+            self.run.push(c);
+            return;
+        };
+        if let (Some(letter), Some(range)) = (self.run.last_mut(), self.run_positions.last_mut()) {
+            *letter = whole;
+            range.end = self.position + 1;
         }
     }
 
@@ -160,19 +243,59 @@ impl NgramTokenizer {
         start..at(letters.end.saturating_sub(1)).map_or(self.position, |range| range.end)
     }
 
-    fn end_word(&mut self, each: &mut impl FnMut(Term<'_>, Range<usize>)) {
+    fn end_word(&mut self, each: &mut impl FnMut(Term<'_>, Range<usize>, TokenKind)) {
         if self.word.is_empty() {
             self.lower.clear();
             return;
         }
         let range = self.word_start..self.position;
-        each(Term::Word(&self.word, &self.lower), range.clone());
+        if self.for_archive {
+            self.add_to_number(&range, each);
+        }
+        each(Term::Word(&self.word, &self.lower), range.clone(), TokenKind::Ordered);
         if !self.for_archive {
             self.cut_to_stem();
-            each(Term::Stem(&self.word), range);
+            each(Term::Stem(&self.word), range, TokenKind::Extra);
         }
         self.word.clear();
         self.lower.clear();
+    }
+
+    /// Adds the word to the number before it, begins a number with it, or neither.
+    fn add_to_number(
+        &mut self,
+        range: &Range<usize>,
+        each: &mut impl FnMut(Term<'_>, Range<usize>, TokenKind),
+    ) {
+        let is_number = self.word.bytes().all(|byte| byte.is_ascii_digit());
+        let number = &self.number;
+        let continues = is_number
+            && self.word.len() == GROUP_DIGITS
+            && (1..GROUPS_MAX).contains(&number.groups)
+            && range.start == number.range.end + 1
+            && self.separator.is_some_and(is_separator)
+            && (number.groups == 1 || number.separator == self.separator);
+        if !continues {
+            self.end_number(each);
+        }
+        if is_number && self.word.len() <= GROUP_DIGITS {
+            let number = &mut self.number;
+            let start = if continues { number.range.start } else { range.start };
+            number.digits.push_str(&self.word);
+            number.range = start..range.end;
+            number.groups += 1;
+            number.separator = self.separator;
+        }
+    }
+
+    /// Ends a number with separators.
+    fn end_number(&mut self, each: &mut impl FnMut(Term<'_>, Range<usize>, TokenKind)) {
+        let number = &mut self.number;
+        if number.groups > 1 {
+            each(Term::Word(&number.digits, &number.digits), number.range.clone(), TokenKind::Extra);
+        }
+        number.digits.clear();
+        number.groups = 0;
     }
 
     /// Makes the word its stem.
@@ -187,29 +310,57 @@ impl NgramTokenizer {
         self.word.push('*');
     }
 
-    fn end_run(&mut self, each: &mut impl FnMut(Term<'_>, Range<usize>)) {
+    fn end_run(&mut self, each: &mut impl FnMut(Term<'_>, Range<usize>, TokenKind)) {
         if self.run.is_empty() {
             return;
         }
+        let letters = self.run.len();
         let length = if self.ngram_script == NgramScript::Alphabetic { 3 } else { 2 };
-        let length = length.min(self.run.len());
-        for (index, letters) in self.run.windows(length).enumerate() {
-            self.ngram.clear();
-            self.ngram.extend(letters);
-            each(Term::Ngram(&self.ngram), self.run_range(index..index + length));
+        let length = length.min(letters);
+        for start in 0..=letters - length {
+            self.add_ngram(start..start + length, TokenKind::Ordered, each);
         }
-        if self.ngram_script == NgramScript::Ideographic && self.run.len() > 1 {
-            for (index, letter) in self.run.iter().enumerate() {
-                if char_script(*letter) == Script::Han {
-                    self.ngram.clear();
-                    self.ngram.push(*letter);
-                    each(Term::Ngram(&self.ngram), self.run_range(index..index + 1));
+        let is_han = |letter: char| char_script(letter) == Script::Han;
+        if self.ngram_script == NgramScript::Ideographic && letters > 1 {
+            for start in 0..letters {
+                if self.run.get(start).copied().is_some_and(is_han) {
+                    self.add_ngram(start..start + 1, TokenKind::Extra, each);
+                }
+            }
+        }
+        if self.for_archive {
+            // No n-gram begins with the last letters.
+            for start in letters - length + 1..letters {
+                if !self.run.get(start).copied().is_some_and(is_han) {
+                    self.add_ngram(start..letters, TokenKind::Extra, each);
                 }
             }
         }
         self.run.clear();
         self.run_positions.clear();
     }
+
+    /// Adds letters of the run with these indices as a term.
+    fn add_ngram(
+        &mut self,
+        letters: Range<usize>,
+        kind: TokenKind,
+        each: &mut impl FnMut(Term<'_>, Range<usize>, TokenKind),
+    ) {
+        self.ngram.clear();
+        self.ngram.extend(self.run.get(letters.clone()).unwrap_or_default());
+        each(Term::Ngram(&self.ngram), self.run_range(letters), kind);
+    }
+}
+
+/// Whether a character may stand between the thousands of a number. A plain space is between two numbers, too.
+fn is_separator(c: char) -> bool {
+    matches!(c, ',' | '.' | '\'' | '’' | '\u{A0}' | '\u{2009}' | '\u{202F}')
+}
+
+/// Whether a character is a tone mark of Thai or Lao. Words differ in it alone.
+fn is_tone_mark(c: char) -> bool {
+    matches!(c, '\u{E48}'..='\u{E4B}' | '\u{EC8}'..='\u{ECB}')
 }
 
 /// How the script of a letter is split; `None` if the script separates words.
@@ -273,7 +424,7 @@ mod tests {
         let text = "Ça, l’École! 火山爆发 Ｗide";
         let letters: Vec<char> = text.chars().collect();
         let mut found = Vec::new();
-        terms_with_ranges(text, |_, range| {
+        terms_with_ranges([text], |_, range, _| {
             found.push(letters.get(range).unwrap().iter().collect::<String>());
         });
         assert_eq!(found, ["Ça", "l", "École", "火山", "山爆", "爆发", "火", "山", "爆", "发", "Ｗide"]);
@@ -293,9 +444,11 @@ mod tests {
     fn tokenizer_kana_of_archive_search_are_hiragana() {
         let check = |text: &str, expect: &[&str]| {
             let (mut found, mut end) = (Vec::new(), 0);
-            terms_with_ranges(text, |term, range| {
-                found.push(term.text().to_owned());
-                end = range.end;
+            terms_with_ranges([text], |term, range, kind| {
+                if kind == TokenKind::Ordered {
+                    found.push(term.text().to_owned());
+                    end = range.end;
+                }
             });
             assert_eq!(found, expect, "{text}");
             assert_eq!(end, text.chars().count(), "{text}");

@@ -11,32 +11,37 @@ use crate::transcript::{
 };
 
 /// Phrases of questions about a whole video, in lower case, by language. In scripts with spaces they begin a word, but
-/// for those with an asterisk before them.
+/// for those with an asterisk before them. One with `^` before it begins the message, one with `?` behind it ends it.
 const WHOLE_VIDEO_PHRASES: [&str; 21] = [
     "summar|overview|tl;dr|tldr|main point|key point|main idea|key idea|main topic|takeaway|gist|highlights|what does he talk|what does she talk|what do they talk|\
      nutshell|outline|recap|video about|talk about?|*s the talk about|*s this talk about|lecture about|\
-     this about|it about",
-    "*zusammenfass|fass |fasse|worum geht|hauptpunkt|*überblick|kernaussage|wovon handelt|wichtigsten punkte|kurzfassung|worüber spricht|worüber reden|worüber sprechen|ist das thema|hauptaussage",
-    "résum|de quoi parle|points clés|points principaux|principaux points|en bref|sur quoi porte|idées principales|synthèse|de quoi est-il question|sujet de la vidéo|sujet de cette vidéo",
+     this about|it about|*s the topic?|*s the subject?|topic of this|topic of the video|topic of the talk|\
+     subject of this|subject of the video|subject of the talk|sum it up|sum this up|sum that up|sum up the|sum up this",
+    "*zusammenfass|fass |fasse|worum geht|um was geht|hauptpunkt|*überblick|kernaussage|wovon handelt|wichtigsten punkte|kurzfassung|worüber spricht|worüber reden|worüber sprechen|ist das thema|hauptaussage",
+    "résum|de quoi parle|de quoi ça parle|de quoi ca parle|de quoi s'agit|de quoi s’agit|est le sujet?|quoi le sujet?|\
+     points clés|points principaux|principaux points|en bref|sur quoi porte|idées principales|synthèse|de quoi est-il question|sujet de la vidéo|sujet de cette vidéo",
     "resúm|resum|de qué trata|de que trata|puntos clave|puntos principales|principales puntos|ideas principales|de qué habla|de que habla|de qué va|sobre qué habla|\
-     de que va el|de que va la|de que va est|de que va?|tema del vídeo|tema del video",
-    "do que se trata|sobre o que|principais pontos",
-    "riassu|di cosa parla|di che cosa|punti chiave|punti principali|sintesi",
-    "samenvat|waar gaat|hoofdpunten|belangrijkste punten",
-    "sammanfatta|vad handlar|opsummer|oppsummer|hvad handler|hva handler",
-    "кратко|о чём|о чем|про что|*резюм|перескаж|пересказ|главн",
-    "підсум|про що",
-    "podsum|streść|o czym jest|główne punkty",
-    "özet|ne hakkında",
-    "*ringkas|tentang apa",
-    "tóm tắt|nói về gì",
-    "περίληψη|σύνοψ",
-    "सारांश|किस बारे",
-    "لخص|ملخص|عن ماذا|عم يتحدث|عم تتحدث|موضوع الفيديو",
-    "总结|總結|概括|摘要|主要内容|主要內容|讲了什么|講了什麼|关于什么|讲的是什么|說了什麼|说了什么|说了些什么|介绍一下内容",
-    "要約|まとめ|概要|何について|どんな内容|何の話|どんな話|動画の内容|テーマは",
-    "요약|정리해|무엇에 관한|어떤 내용",
-    "สรุป|เกี่ยวกับอะไร",
+     de que va el|de que va la|de que va est|de que va?|tema del vídeo|tema del video|\
+     es el tema?|de qué se trata|de que se trata",
+    "do que se trata|sobre o que|principais pontos|é o tema?|é o assunto?|tema do vídeo|assunto do vídeo",
+    "riassu|di cosa parla|di che cosa|punti chiave|punti principali|sintesi|\
+     di cosa si tratta|di che parla|è il tema?|è l'argomento?|è l’argomento?",
+    "samenvat|waar gaat|hoofdpunten|belangrijkste punten|is het onderwerp?",
+    "sammanfatta|vad handlar|opsummer|oppsummer|hvad handler|hva handler|är ämnet?|er emnet?|er temaet?",
+    "кратко|о чём|о чем|про что|*резюм|перескаж|пересказ|главн|какая тема?|какова тема?|тема видео|тема лекции",
+    "підсум|про що|яка тема?|тема відео",
+    "podsum|streść|o czym jest|główne punkty|o czym mowa|jest temat?|temat filmu",
+    "özet|ne hakkında|ne anlatıyor|konusu ne|konu ne?|konu nedir?",
+    "*ringkas|tentang apa|apa topiknya|apa temanya|membahas apa",
+    "tóm tắt|nói về gì|chủ đề là gì|chủ đề của video",
+    "περίληψη|σύνοψ|είναι το θέμα?|θέμα του βίντεο",
+    "सारांश|किस बारे|किसके बारे|मुख्य बात|मुख्य बिंदु|विषय क्या है?",
+    "لخص|ملخص|عن ماذا|عم يتحدث|عم تتحدث|موضوع الفيديو|ما الموضوع?|ما هو الموضوع?",
+    "总结|總結|概括|摘要|主要内容|主要內容|讲了什么|講了什麼|关于什么|讲的是什么|說了什麼|说了什么|说了些什么|介绍一下内容|\
+     视频的主题|视频主题|影片的主題|影片主題|^主题是什么|^主題是什麼",
+    "要約|まとめ|概要|何について|どんな内容|何の話|どんな話|動画の内容|テーマは|^内容を教えて|^内容は何",
+    "요약|정리해|무엇에 관한|어떤 내용|영상 내용|영상의 내용|^무슨 내용|^내용이 뭐|^내용을 알려|^주제가 뭐|^주제는 뭐",
+    "สรุป|เกี่ยวกับอะไร|วิดีโอพูดถึงอะไร|วิดีโอนี้พูดถึงอะไร|คลิปนี้พูดถึงอะไร|^หัวข้อคืออะไร",
 ];
 
 /// Words for a summary, in lower case: what asks for one has them, and little else has. In scripts with spaces they begin a
@@ -113,11 +118,7 @@ fn begins_word(message: &str, at: usize) -> bool {
 
 fn has_whole_phrase(message: &str, index: &SearchIndex) -> bool {
     let mut phrases = WHOLE_VIDEO_PHRASES.iter().flat_map(|phrases| phrases.split('|'));
-    let found = phrases.find_map(|phrase| match phrase.strip_prefix('*') {
-        Some(phrase) => message.contains(phrase).then_some(phrase),
-        None => has_phrase(message, phrase).then_some(phrase),
-    });
-    let Some(phrase) = found else { return false };
+    let Some(phrase) = phrases.find_map(|listed| find_phrase(message, listed)) else { return false };
     if has_unspaced_words(message) {
         // Without word boundaries, a short request counts as one about the whole video.
         let mut other_terms = Bm25Query::new(index.common_words(message));
@@ -133,6 +134,21 @@ fn has_whole_phrase(message: &str, index: &SearchIndex) -> bool {
     };
     let is_spoken = |word: &QueryWord| !index.is_generic(word) && !index.forms(word).is_empty();
     !other_words(message, index, is_part_of_phrase).iter().any(is_spoken)
+}
+
+/// A phrase of [`WHOLE_VIDEO_PHRASES`] without the signs around it, if a message has it.
+fn find_phrase(message: &str, listed: &'static str) -> Option<&'static str> {
+    let (phrase, is_last) = match listed.strip_suffix('?') {
+        Some(phrase) => (phrase, true),
+        None => (listed, false),
+    };
+    let (phrase, is_found) = match (phrase.strip_prefix('*'), phrase.strip_prefix('^')) {
+        (Some(phrase), _) => (phrase, message.contains(phrase)),
+        (None, Some(phrase)) => (phrase, message.starts_with(phrase)),
+        (None, None) => (phrase, has_phrase(message, phrase)),
+    };
+    let end = message.trim_end_matches(|c: char| !c.is_alphanumeric());
+    (is_found && (!is_last || end.ends_with(phrase))).then_some(phrase)
 }
 
 fn asks_for_main_points(message: &str, index: &SearchIndex) -> bool {
@@ -199,7 +215,7 @@ fn describes_form(word: &str) -> bool {
         discours entretien quiero quisiera necesito dame deme haz hazme entrevista discurso quero queria preciso \
         palestra conversa voglio vorrei dammi fammi conferenza discorso intervista wil geef maak gesprek lezing \
         хочу дай дайте сделай нужно разговор лекцию беседу chcę daj proszę istiyorum ver أريد اريد أعطني اعطني \
-        أعطيني اعطيني أرجو الحديث الكلام المقطع المقابلة";
+        أعطيني اعطيني أرجو الحديث الكلام المقطع المقابلة वीडियो बताओ बताइए";
     has_word(FORM_WORDS, trimmed(word))
 }
 
@@ -265,6 +281,28 @@ mod tests {
             (arabic, "أعطني ملخصا", true),
             (arabic, "أريد ملخصا", true),
             (arabic, "أريد ملخصا عن البراكين", false),
+        ] {
+            check(spoken, message, expect);
+        }
+    }
+
+    #[test]
+    fn whole_video_topic_of_something_else_is_ordinary() {
+        let english = "in the second chapter of her book she writes about the volcanoes that they saw there";
+        let spanish = "quiero que la charla de hoy sea sobre los volcanes";
+        let japanese = "契約の内容を教えてもらって、それから帰りました";
+        for (spoken, message, expect) in [
+            (english, "What is the topic?", true),
+            (english, "Whats the topic", true),
+            (english, "What is the topic of this talk?", true),
+            (english, "Can you sum this up for me?", true),
+            (english, "What is the topic of the second chapter of her book?", false),
+            (english, "Who was the subject of her book?", false),
+            (english, "Sum up the second chapter", false),
+            (japanese, "契約の内容を教えて", false),
+            (japanese, "内容を教えて", true),
+            (spanish, "¿De qué se trata?", true),
+            (spanish, "¿Es el tema de los volcanes?", false),
         ] {
             check(spoken, message, expect);
         }

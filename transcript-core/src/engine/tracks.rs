@@ -2,10 +2,10 @@
 
 use super::{EngineInner, FetchOutcome, NoTranscript, Transcripts, absence::is_too_long};
 use crate::{
-    archive::{Absence, ArchivedTrack, FindOutcome, KNOWN_TRACKS_MAX, TrackSelector},
+    archive::{Absence, ArchivedTrack, FindOutcome, KNOWN_TRACKS_MAX, StoredTranscript, TrackSelector},
     error::Result,
     retry::with_timeout,
-    transcript::{TrackInfo, best_track},
+    transcript::{LanguageTag, TrackInfo, best_track},
     video::VideoId,
 };
 use std::sync::Arc;
@@ -67,6 +67,24 @@ impl Transcripts {
     pub async fn find_best(&self, video: &VideoId, selector: &TrackSelector) -> Result<FindOutcome> {
         let (inner, video, selector) = (Arc::clone(&self.inner), video.clone(), selector.clone());
         self.task(async move { inner.find_best(&video, &selector).await }).await?
+    }
+
+    /// The archived transcript of the same video in a language, if there is one, in place of this transcript.
+    ///
+    /// If the archive fails, it is this transcript.
+    pub async fn in_language(&self, stored: StoredTranscript, language: LanguageTag) -> StoredTranscript {
+        if language.primary() == stored.transcript.track.language.primary() {
+            return stored;
+        }
+        let found = self.find_best(&stored.transcript.video, &TrackSelector::Language(language)).await;
+        match found {
+            Ok(FindOutcome::Transcript(other)) => other,
+            Ok(_) => stored,
+            Err(error) => {
+                tracing::warn!(video = %stored.transcript.video, %error, "transcript in other language not read");
+                stored
+            }
+        }
     }
 }
 

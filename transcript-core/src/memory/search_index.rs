@@ -73,7 +73,7 @@ fn points(row: &TermRow, condition: &TermCondition) -> f64 {
         }
         TermCondition::Prefix(prefix) => {
             let is_match = |term: &str| term.starts_with(prefix.as_str());
-            [&row.title, &row.channel, &row.words, &row.others]
+            [&row.title, &row.channel, &row.words, &row.extras, &row.others]
                 .map(|text| count(text, &is_match))
                 .iter()
                 .sum()

@@ -4,6 +4,7 @@ use foldhash::HashSet;
 use sha2::{Digest, Sha256};
 
 use super::{
+    moments::spoken_texts,
     months::month_term,
     query::PHRASE_WORDS_MAX,
     tokens::{IndexTokenizer, IndexTokenizers, TokenKind, any_term, language_script_term, platform_term},
@@ -17,7 +18,7 @@ use crate::{
 };
 
 /// Version of the terms. A change makes every index build itself again.
-pub const INDEX_FORMAT: u32 = 7;
+pub const INDEX_FORMAT: u32 = 8;
 /// Bytes of text after which a row ends.
 const ROW_BYTES: usize = 64 * 1024;
 /// Ordered terms of a row that begin the next one, too: every phrase of a query is in one row.
@@ -53,7 +54,7 @@ pub struct TermRow {
     pub channel: String,
     /// Ordered terms of the text.
     pub words: String,
-    /// Stems and single characters of title, channel and text, in no order. None is a term of a phrase.
+    /// Stems, single characters and numbers of title, channel and text, in no order. None is a term of a phrase.
     pub extras: String,
     /// Terms of the transcript's other rows, in no order.
     pub others: String,
@@ -159,16 +160,14 @@ fn rows(stored: &StoredTranscript, row_terms: usize, tokenizer: &mut IndexTokeni
     push(&mut head.facets, &month_term(document_date(stored)));
     let mut extras = TermSet::default();
     for (text, ordered) in [(&transcript.title, &mut head.title), (&transcript.author, &mut head.channel)] {
-        tokenizer.tokens(text.as_deref().unwrap_or_default(), |term, _, kind| match kind {
+        tokenizer.tokens(text.as_deref(), |term, _, kind| match kind {
             TokenKind::Ordered => push(ordered, term),
             TokenKind::Extra => extras.add(term),
         });
     }
     head.extras = std::mem::take(&mut extras.text);
     let mut builder = RowBuilder { head, row_terms, extras, ..RowBuilder::default() };
-    for segment in &transcript.segments {
-        tokenizer.tokens(&segment.text, |term, _, kind| builder.add(term, kind));
-    }
+    tokenizer.tokens(spoken_texts(&transcript.segments), |term, _, kind| builder.add(term, kind));
     builder.finish()
 }
 

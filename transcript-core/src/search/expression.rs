@@ -4,10 +4,13 @@ use super::{
     SearchQuery,
     months::month_prefixes,
     query::{PHRASE_WORDS_MAX, QueryTerm},
-    tokens::{any_term, is_single_ideograph, language_script_term, marked_stem, platform_term, stems_of},
+    tokens::{
+        TokenKind, any_term, is_alphabetic, is_short_ngram, is_single_ideograph, language_script_term,
+        marked_stem, platform_term, stems_of,
+    },
 };
 use crate::{
-    chat::tokenizer::{Term, terms_with_ranges},
+    chat::tokenizer::terms_with_ranges,
     time::Timestamp,
     transcript::script::{Script, char_script},
 };
@@ -17,7 +20,7 @@ use crate::{
 pub enum TermCondition {
     /// The term occurs anywhere.
     Term(String),
-    /// An ordered term begins with this.
+    /// A term begins with this, wherever it is.
     Prefix(String),
     /// These ordered terms follow each other.
     Phrase(Vec<String>),
@@ -193,16 +196,15 @@ fn phrase(mut words: Vec<String>) -> TermCondition {
     }
 }
 
-/// The n-grams of a run: those in order, or the characters of a run that is too short for them.
+/// The n-grams of a run in order.
 fn ngrams(run: &str) -> Vec<String> {
-    let (mut ordered, mut single) = (Vec::new(), Vec::new());
-    terms_with_ranges(run, |term, _| match term {
-        Term::Ngram(ngram) if is_single_ideograph(ngram) => single.push(ngram.to_owned()),
-        Term::Ngram(ngram) => ordered.push(ngram.to_owned()),
-        Term::Word(word, _) => ordered.push(word.to_owned()),
-        Term::Stem(_) => {}
+    let mut ngrams = Vec::new();
+    terms_with_ranges([run], |term, _, kind| {
+        if kind == TokenKind::Ordered {
+            ngrams.push(term.text().to_owned());
+        }
     });
-    if ordered.is_empty() { single } else { ordered }
+    ngrams
 }
 
 /// A run without spaces.
@@ -228,26 +230,10 @@ fn run_condition(run: &str) -> TermCondition {
 /// A run as one phrase. A run shorter than an n-gram is the beginning of one.
 fn whole_run(run: &str) -> TermCondition {
     let ngrams = ngrams(run);
-    let is_short = |ngram: &String| {
-        let letters: Vec<char> = ngram.chars().collect();
-        match letters.as_slice() {
-            [letter] => char_script(*letter) != Script::Han,
-            [first, _] => is_alphabetic(*first),
-            _ => false,
-        }
-    };
     match ngrams.as_slice() {
-        [only] if is_short(only) => TermCondition::Prefix(only.clone()),
+        [only] if is_short_ngram(only) && !is_single_ideograph(only) => TermCondition::Prefix(only.clone()),
         _ => phrase(ngrams),
     }
-}
-
-/// Whether n-grams of the letter's script have three letters.
-fn is_alphabetic(letter: char) -> bool {
-    matches!(
-        char_script(letter),
-        Script::Thai | Script::Lao | Script::Khmer | Script::Myanmar | Script::Tibetan
-    )
 }
 
 /// The parts of a Japanese run: its scripts show most words. Particles are short and in Hiragana.

@@ -5,17 +5,21 @@
 
 use std::str::FromStr;
 
+use icu_normalizer::ComposingNormalizerBorrowed;
 use jiff::civil;
 
+use super::tokens::{cut, is_alphabetic, is_short_ngram};
 use crate::{
     chat::{
         fold::fold,
-        tokenizer::{Term, terms_with_ranges},
+        tokenizer::{Term, TokenKind, terms_with_ranges},
     },
     time::Timestamp,
     transcript::LanguageTag,
     video::Platform,
 };
+
+const NFC: ComposingNormalizerBorrowed<'static> = ComposingNormalizerBorrowed::new_nfc();
 
 /// Longest query, in characters. The rest is ignored.
 pub const QUERY_CHARS_MAX: usize = 1_000;
@@ -25,6 +29,8 @@ pub const QUERY_TERMS_MAX: usize = 32;
 pub(super) const PHRASE_WORDS_MAX: usize = 64;
 /// Fewest letters before the asterisk of a prefix.
 const PREFIX_LETTERS_MIN: usize = 2;
+/// What French, Italian and Catalan put before a word with an apostrophe. "I'm" and "it's" begin with none of them.
+const ELISIONS: [&str; 13] = ["c", "ch", "d", "gl", "j", "l", "m", "n", "qu", "s", "t", "un", "v"];
 /// Most filters of each kind. Further ones are ignored.
 const FILTERS_MAX: usize = 8;
 
@@ -188,7 +194,12 @@ struct QueryPiece {
 
 /// Splits a query into pieces.
 fn split(text: &str) -> Vec<QueryPiece> {
-    let letters: Vec<char> = text.chars().take(QUERY_CHARS_MAX).map(plain_quote).collect();
+    // Letters are counted, of Korean by syllable.
+    let typed: String = text.chars().take(QUERY_CHARS_MAX).collect();
+    // NFC would reorder the marks of Thai and others, which an index has as they are written.
+    let is_composed = !typed.chars().any(is_alphabetic);
+    let typed = if is_composed { NFC.normalize(&typed) } else { typed.as_str().into() };
+    let letters: Vec<char> = typed.chars().map(plain_quote).collect();
     let mut pieces = Vec::new();
     let mut at = 0;
     while let Some(letter) = letters.get(at) {
@@ -250,11 +261,13 @@ fn is_minus(letter: char) -> bool {
 fn term_of(piece: &QueryPiece) -> Option<QueryTerm> {
     if piece.is_quoted {
         let words = phrase_words(&piece.text);
-        let is_one_term = words.len() == 1 && has_unordered_run(&piece.text);
+        let is_short = matches!(words.as_slice(), [word] if is_short_ngram(word));
         return match words.len() {
             0 => None,
-            // One character of an unspaced script is no run of pairs.
-            _ if is_one_term => term_of(&QueryPiece { text: piece.text.clone(), ..QueryPiece::default() }),
+            // Too few characters of an unspaced script for an n-gram.
+            _ if is_short && has_unordered_run(&piece.text) => {
+                term_of(&QueryPiece { text: piece.text.clone(), ..QueryPiece::default() })
+            }
             _ => Some(QueryTerm::Phrase(words)),
         };
     }
@@ -262,8 +275,12 @@ fn term_of(piece: &QueryPiece) -> Option<QueryTerm> {
         let folded = fold(beginning);
         let is_one_word = matches!(unquoted_terms(beginning).as_slice(), [QueryTerm::Word { .. }]);
         if is_one_word && folded.chars().count() >= PREFIX_LETTERS_MIN {
-            return Some(QueryTerm::Prefix(super::tokens::cut(&folded).to_owned()));
+            return Some(QueryTerm::Prefix(cut(&folded).to_owned()));
         }
+    }
+    if let Some(digits) = joined_number(&piece.text) {
+        let folded = cut(&digits).to_owned();
+        return Some(QueryTerm::Word { lower: folded.clone(), folded });
     }
     let mut terms = unquoted_terms(&piece.text);
     if terms.len() <= 1 {
@@ -286,10 +303,27 @@ fn term_of(piece: &QueryPiece) -> Option<QueryTerm> {
 
 /// Drops the article of `l'école`, which is part of no other form of the word.
 fn drop_elision(text: &str, terms: &mut Vec<QueryTerm>) {
-    let before = text.split(['\'', '’']).next().unwrap_or_default();
-    if before.len() < text.len() && before.chars().count() <= 2 && terms.len() > 1 {
+    let Some((before, after)) = text.split_once(['\'', '’']) else { return };
+    // One letter is no word to search: `c't`, `d'y`.
+    if after.chars().filter(|letter| letter.is_alphanumeric()).nth(1).is_none() {
+        return;
+    }
+    let before = fold(before);
+    let is_first = matches!(terms.first(), Some(QueryTerm::Word { folded, .. }) if *folded == before);
+    if is_first && terms.len() > 1 && ELISIONS.contains(&before.as_str()) {
         terms.remove(0);
     }
+}
+
+/// The digits of a text that is one number with separators, such as `12,000`.
+fn joined_number(text: &str) -> Option<String> {
+    let (mut words, mut joined) = (String::new(), None);
+    terms_with_ranges([text], |term, _, kind| match (term, kind) {
+        (Term::Word(digits, _), TokenKind::Extra) => joined = Some(digits.to_owned()),
+        (term, TokenKind::Ordered) => words.push_str(term.text()),
+        _ => {}
+    });
+    joined.filter(|digits| *digits == words)
 }
 
 /// The words and runs of a text, in order.
@@ -301,13 +335,14 @@ fn unquoted_terms(text: &str) -> Vec<QueryTerm> {
     let run = |start: usize, end: usize| {
         QueryTerm::Run(letters.get(start..end).unwrap_or_default().iter().collect())
     };
-    terms_with_ranges(text, |term, range| match term {
+    terms_with_ranges([text], |term, range, kind| match term {
+        _ if kind == TokenKind::Extra => {}
         Term::Word(folded, lower) => {
             if let Some(start) = run_start.take() {
                 found.push(run(start, run_end));
             }
             if found.len() < PHRASE_WORDS_MAX {
-                let folded = super::tokens::cut(folded).to_owned();
+                let folded = cut(folded).to_owned();
                 found.push(QueryTerm::Word { folded, lower: lower.to_owned() });
             }
         }
@@ -329,15 +364,10 @@ fn unquoted_terms(text: &str) -> Vec<QueryTerm> {
 
 /// The terms of a phrase: words, pairs of unspaced scripts, and Chinese characters that are in no pair.
 fn phrase_words(text: &str) -> Vec<String> {
-    let (mut words, mut end) = (Vec::new(), 0);
-    terms_with_ranges(text, |term, range| {
-        let is_in_pair = range.start < end;
-        end = end.max(range.end);
-        match term {
-            Term::Word(folded, _) => words.push(super::tokens::cut(folded).to_owned()),
-            Term::Ngram(ngram) if is_in_pair && super::tokens::is_single_ideograph(ngram) => {}
-            Term::Ngram(ngram) => words.push(ngram.to_owned()),
-            Term::Stem(_) => {}
+    let mut words = Vec::new();
+    terms_with_ranges([text], |term, _, kind| {
+        if kind == TokenKind::Ordered {
+            words.push(cut(term.text()).to_owned());
         }
     });
     words.truncate(PHRASE_WORDS_MAX);
@@ -399,7 +429,11 @@ mod tests {
         check("“tide tables” «quai»", "\"tide tables\" \"quai\"");
         check("火山爆发 AI革命", "<火山爆发> ai&<革命>");
         check("-\"two words\" one", "one -\"two words\"");
-        check("서울에서 \"서울\"", "<서울에서> <서울>");
+        check("서울에서 \"서울\" \"섬\" \"酒を\"", "<서울에서> \"서울\" <섬> \"酒を\"");
+        check("\u{1109}\u{1165}\u{110b}\u{116e}\u{11af}", "<서울>");
+        check("it's I’m we'd o'clock c't d'y", "\"it s\" \"i m\" \"we d\" \"o clock\" \"c t\" \"d y\"");
+        check("d’eau qu'il (l'amic", "eau il amic");
+        check("12,000 $1.450.000 \"12,000\" 1,234.56", "12000 1450000 \"12 000\" \"1 234 56\"");
         check("\"3月\" -\"第3章\" \"月\"", "\"3 月\" <月> -\"第 3 章\"");
         check("\"火山3月\" 5人", "\"火山 3 月\" 5&<人>");
         check("\" … \" tea", "tea");

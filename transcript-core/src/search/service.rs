@@ -6,7 +6,11 @@ use sha2::{Digest, Sha256};
 
 use super::{
     ArchiveIndex, Candidate, CandidateRequest, IndexQuery, SearchMoment, SearchQuery, SearchSort,
-    expression::RunMode, moments::moments, newest, suggestion::suggest, text_match::match_text,
+    expression::RunMode,
+    moments::moments,
+    newest,
+    suggestion::{suggest, written_words},
+    text_match::{SpokenWords, match_text},
     tokens::IndexTokenizers,
 };
 use crate::{
@@ -14,8 +18,8 @@ use crate::{
     chat::cpu_pool::{CpuPool, SEARCHES_MAX},
     error::{Error, Result},
     time::Clock,
-    transcript::LanguageTag,
-    video::Platform,
+    transcript::{LanguageTag, TrackSelector},
+    video::{Platform, VideoId},
 };
 
 /// Most hits of a page.
@@ -24,6 +28,10 @@ pub const LIMIT_MAX: u32 = 100;
 const LIMIT_DEFAULT: u32 = 20;
 /// Candidates that are read for each page beyond its hits: of withdrawn or changed videos.
 const EXTRA_CANDIDATES: u32 = 200;
+/// Most other tracks of a video that are read for a hit whose text lacks words of the query; and of all videos of a
+/// page.
+const OTHER_TRACKS_MAX: usize = 8;
+const OTHER_TRACKS_OF_PAGE_MAX: usize = 32;
 /// How often candidates are read for a page that has no hits yet, if an index checks all of the query.
 const ROUNDS_MAX: usize = 4;
 
@@ -78,7 +86,7 @@ pub struct SearchResult {
     /// The transcript that matches best, with the metadata of the video; see [`SearchParams::with_segments`].
     pub stored: StoredTranscript,
     /// Selector of the transcript.
-    pub selector: crate::transcript::TrackSelector,
+    pub selector: TrackSelector,
     /// Score: higher is better. Comparable within one search only.
     pub score: f64,
     /// The best moments, best first. None if only the title or the channel matches.
@@ -102,6 +110,15 @@ struct PageEnd {
     mode: RunMode,
     /// How many candidates before it did not match any more.
     dropped: u32,
+}
+
+/// A track of a candidate.
+#[derive(Clone, Debug)]
+struct TrackCandidate {
+    video: VideoId,
+    selector: TrackSelector,
+    score: f64,
+    with_segments: bool,
 }
 
 impl PageEnd {
@@ -163,11 +180,14 @@ impl ArchiveSearch {
 
     /// The query with its typing errors corrected, if that finds a video.
     async fn suggestion(&self, query: &SearchQuery, params: &SearchParams) -> Result<Option<String>> {
-        let Some(text) = suggest(self.index.as_ref(), &params.query, query).await? else { return Ok(None) };
-        let Some(mut corrected) = parse(&text, params) else { return Ok(None) };
+        let found = suggest(self.index.as_ref(), &params.query, query).await?;
+        let Some(suggestion) = found else { return Ok(None) };
+        let Some(mut corrected) = parse(&suggestion.text, params) else { return Ok(None) };
         corrected.indexed_languages.clone_from(&query.indexed_languages);
         let page = self.first_page(&corrected, &SearchParams { limit: 1, ..params.clone() }).await?;
-        Ok((!page.hits.is_empty()).then_some(text))
+        let Some(hit) = page.hits.first() else { return Ok(None) };
+        let title = hit.stored.transcript.title.as_deref().unwrap_or_default();
+        Ok(Some(suggestion.as_written(&written_words(&hit.moments, title))))
     }
 
     /// Reads candidates until the page is full.
@@ -186,6 +206,7 @@ impl ArchiveSearch {
         // Each candidate may be a long transcript that does not match: the caller decides whether to read on.
         let rounds = if is_checked_by_index { ROUNDS_MAX } else { 1 };
         let (mut page, mut dropped) = (SearchPage::default(), start.dropped);
+        let mut other_tracks = OTHER_TRACKS_OF_PAGE_MAX;
         for _ in 0..rounds {
             let found = newest::candidates(self.index.as_ref(), &request, self.clock.now()).await?;
             let (count, mut read) = (found.items.len(), 0_usize);
@@ -194,7 +215,7 @@ impl ArchiveSearch {
                     break;
                 }
                 read += 1;
-                match self.check(&compiled, candidate, params.with_segments).await? {
+                match self.check(&compiled, candidate, params.with_segments, &mut other_tracks).await? {
                     Some(hit) => page.hits.push(hit),
                     None => dropped = dropped.saturating_add(1),
                 }
@@ -218,15 +239,59 @@ impl ArchiveSearch {
     }
 
     /// Reads a candidate from the archive; `None` if it does not match any more.
+    ///
+    /// The tracks of a video share its title, and an index may prefer one whose text lacks words of the title. A track
+    /// with more words of the query in its text is shown instead, of as many as `other_tracks` allows.
     async fn check(
         &self,
         query: &Arc<IndexQuery>,
         candidate: Candidate,
         with_segments: bool,
+        other_tracks: &mut usize,
     ) -> Result<Option<SearchResult>> {
+        let Candidate { video, selector, score } = candidate;
+        let track = TrackCandidate { video, selector, score, with_segments };
+        let Some((mut best, spoken)) = self.check_track(query, track.clone()).await? else { return Ok(None) };
+        let is_only = best.stored.details.tracks.len() == 1;
+        if spoken.groups >= query.word_groups || is_only || *other_tracks == 0 {
+            return Ok(Some(best));
+        }
+        // Of others with as many words, the one that the index prefers remains.
+        let mut most = SpokenWords { places: usize::MAX, ..spoken };
+        for selector in self.other_selectors(&track, *other_tracks).await? {
+            *other_tracks -= 1;
+            let other = TrackCandidate { selector, ..track.clone() };
+            let Some((hit, spoken)) = self.check_track(query, other).await? else { continue };
+            if spoken > most {
+                (best, most) = (hit, spoken);
+            }
+            if most.groups >= query.word_groups {
+                break;
+            }
+        }
+        Ok(Some(best))
+    }
+
+    /// The selectors of other tracks of a candidate's video.
+    async fn other_selectors(&self, track: &TrackCandidate, most: usize) -> Result<Vec<TrackSelector>> {
+        let most = most.min(OTHER_TRACKS_MAX);
+        let tracks = match self.archive.tracks(&track.video).await {
+            Err(error) if error.is_unreadable() => Vec::new(),
+            tracks => tracks?,
+        };
+        let others = tracks.into_iter().filter(|other| !other.selectors.contains(&track.selector));
+        Ok(others.filter_map(|other| other.selectors.into_iter().next()).take(most).collect())
+    }
+
+    /// Reads a track from the archive, with the words of the query in its text; `None` if it does not match.
+    async fn check_track(
+        &self,
+        query: &Arc<IndexQuery>,
+        track: TrackCandidate,
+    ) -> Result<Option<(SearchResult, SpokenWords)>> {
         // Short transcripts are matched inline: a page of them takes as long as a long one.
         tokio::task::yield_now().await;
-        let Candidate { video, selector, score } = candidate;
+        let TrackCandidate { video, selector, score, with_segments } = track;
         let mut stored = match self.archive.find(&video, &selector, self.clock.now()).await {
             Ok(FindOutcome::Transcript(stored)) => stored,
             Ok(FindOutcome::Absence(_) | FindOutcome::Withdrawn | FindOutcome::NotFound) => return Ok(None),
@@ -241,7 +306,7 @@ impl ArchiveSearch {
             if !with_segments {
                 stored.transcript = Arc::new(stored.transcript.without_segments());
             }
-            Some(SearchResult { stored, selector, score, moments })
+            Some((SearchResult { stored, selector, score, moments }, found.spoken()))
         };
         self.pool.work(bytes, work).await
     }

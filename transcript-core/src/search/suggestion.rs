@@ -1,6 +1,6 @@
 //! Corrections of typing errors: "did you mean".
 
-use super::{ArchiveIndex, SearchQuery, VocabularyWord};
+use super::{ArchiveIndex, SearchMoment, SearchQuery, VocabularyWord};
 use crate::{
     chat::{
         distance::{LETTERS_MAX, distance},
@@ -15,14 +15,35 @@ const TWO_ERRORS_LETTERS_MIN: usize = 8;
 /// Most words that are corrected.
 const WORDS_MAX: usize = 4;
 
+/// A query with corrected words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Suggestion {
+    /// The query.
+    pub(super) text: String,
+    /// Its corrected words, folded.
+    words: Vec<String>,
+}
+
+impl Suggestion {
+    /// The query with its corrected words as they are written, if they are among these, the best first.
+    pub(super) fn as_written(&self, written: &[String]) -> String {
+        let mut text = self.text.clone();
+        for word in &self.words {
+            if let Some(form) = written.iter().find(|form| fold(form) == *word) {
+                text = replace_word(&text, word, form).unwrap_or(text);
+            }
+        }
+        text
+    }
+}
+
 /// The query with its unknown words replaced by similar words of the index; `None` if there are none.
 pub(super) async fn suggest(
     index: &dyn ArchiveIndex,
     text: &str,
     query: &SearchQuery,
-) -> Result<Option<String>> {
-    let mut corrected = text.to_owned();
-    let mut is_changed = false;
+) -> Result<Option<Suggestion>> {
+    let mut corrected = Suggestion { text: text.to_owned(), words: Vec::new() };
     let words: Vec<String> = query.plain_words().map(str::to_owned).collect();
     for word in words.iter().filter(|word| is_correctable(word)).take(WORDS_MAX) {
         let near = index.near_words(word).await?;
@@ -30,12 +51,12 @@ pub(super) async fn suggest(
             continue;
         }
         let Some(better) = best(word, &near) else { continue };
-        if let Some(replaced) = replace_word(&corrected, word, better) {
-            corrected = replaced;
-            is_changed = true;
+        if let Some(replaced) = replace_word(&corrected.text, word, better) {
+            corrected.text = replaced;
+            corrected.words.push(better.to_owned());
         }
     }
-    Ok(is_changed.then_some(corrected))
+    Ok((!corrected.words.is_empty()).then_some(corrected))
 }
 
 fn is_correctable(word: &str) -> bool {
@@ -58,14 +79,43 @@ fn best<'a>(word: &str, near: &'a [VocabularyWord]) -> Option<&'a str> {
         .map(|(_, _, word)| word)
 }
 
+/// Whether a character is part of a word.
+fn is_part(letter: char) -> bool {
+    letter.is_alphanumeric() || is_mark(letter)
+}
+
+/// The matches of a hit as they are written; those within a sentence first, and of these the ones in lower case.
+///
+/// A capital letter at the beginning of a sentence or in a title is not one of the word.
+pub(super) fn written_words(moments: &[SearchMoment], title: &str) -> Vec<String> {
+    let (mut within, mut others) = (Vec::new(), Vec::new());
+    for moment in moments {
+        let letters: Vec<char> = moment.text.chars().collect();
+        for (start, end) in &moment.matches {
+            let (start, end) = (*start as usize, *end as usize);
+            let word: String = letters.get(start..end).unwrap_or_default().iter().collect();
+            let before = letters.get(..start).unwrap_or_default();
+            let previous = before.iter().rfind(|letter| !letter.is_whitespace());
+            match previous.is_some_and(|letter| is_part(*letter) || *letter == ',') {
+                true => within.push(word),
+                false => others.push(word.to_lowercase()),
+            }
+        }
+    }
+    let words = title.split(|letter: char| !is_part(letter)).filter(|word| !word.is_empty());
+    others.extend(words.map(str::to_lowercase));
+    within.sort_by_key(|word| word.chars().any(char::is_uppercase));
+    within.append(&mut others);
+    within
+}
+
 /// Replaces the typed form of a word; `None` if the text has it in another form.
 fn replace_word(text: &str, word: &str, better: &str) -> Option<String> {
-    let is_part = |letter: char| letter.is_alphanumeric() || is_mark(letter);
     let mut result = String::new();
     let mut is_replaced = false;
     let mut rest = text;
     while !rest.is_empty() {
-        let end = rest.find(|letter| !is_part(letter)).unwrap_or(rest.len());
+        let end = rest.find(|letter: char| !is_part(letter)).unwrap_or(rest.len());
         let (part, after) = rest.split_at(end);
         if !is_replaced && fold(part) == word {
             result.push_str(better);
@@ -96,6 +146,23 @@ mod tests {
         let typed = "बड़ा विद्यलय";
         assert_eq!(replace_word(typed, &fold("विद्यलय"), &fold("विद्यालय")).unwrap(), "बड़ा विदयालय");
         assert_eq!(replace_word("cafe\u{301}z", "cafez", "cafes").unwrap(), "cafes");
+    }
+
+    #[test]
+    fn suggestion_is_as_written() {
+        let check = |word: &str, text: &str, matches: &[(u32, u32)], title: &str, expect: &str| {
+            let (text, matches) = (text.to_owned(), matches.to_vec());
+            let moment = SearchMoment { start_ms: 0, end_ms: 1, text, matches };
+            let suggestion = Suggestion { text: format!("the {word} now"), words: vec![word.to_owned()] };
+            let written = suggestion.as_written(&written_words(&[moment], title));
+            assert_eq!(written, format!("the {expect} now"));
+        };
+        check("warmepumpe", "Die Wärmepumpe. Wärmepumpe", &[(4, 14), (16, 26)], "", "Wärmepumpe");
+        check("harbour", "Old HARBOUR, harbour", &[(4, 11), (13, 20)], "Harbour", "harbour");
+        check("harbour", "Harbour", &[(0, 7)], "", "harbour");
+        check("cafe", "Nothing", &[], "Das Café", "café");
+        check("harbour", "the harbours", &[(4, 12)], "", "harbour");
+        check(&fold("विद्यालय"), "यह विद्यालय है", &[(3, 11)], "", "विद्यालय");
     }
 
     #[test]

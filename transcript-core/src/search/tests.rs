@@ -8,6 +8,7 @@ use super::{
 };
 use crate::{
     archive::{StoredTranscript, content_digest},
+    chat::tokenizer::{TokenKind, terms_with_ranges},
     time::Timestamp,
     transcript::{LanguageTag, Segment, TrackInfo, TrackKind, TrackSelector, Transcript},
     video::{Platform, VideoId},
@@ -173,6 +174,150 @@ fn match_kana_are_joined_and_keep_voicing() {
     }
 }
 
+/// A transcript with segments of these lengths in seconds.
+fn timed(language: &str, lines: &[&str], seconds: u64) -> StoredTranscript {
+    let mut stored = stored(language, lines);
+    let duration = seconds * 1_000;
+    let segments = lines.iter().zip(0..).map(|(line, n)| Segment::new(*line, n * duration, duration));
+    Arc::make_mut(&mut stored.transcript).segments = segments.collect();
+    stored
+}
+
+#[test]
+fn match_moment_begins_near_match() {
+    let texts = [("zh", "今天我们讲一讲", "火山"), ("th", "วันนี้เรามาพูดถึง", "ภูเขาไฟ")];
+    for (language, line, query) in texts {
+        let mut lines = vec![line; 20];
+        lines.push(query);
+        let moments = found(query, &timed(language, &lines, 4)).unwrap();
+        let SearchMoment { start_ms, end_ms, .. } = moments[0];
+        assert!((65_001..=80_000).contains(&start_ms) && end_ms == 84_000, "{language}: {start_ms} {end_ms}");
+    }
+}
+
+#[test]
+fn match_word_in_two_segments_is_in_one_moment() {
+    let moments = |query: &str, lines: &[&str], seconds: u64| {
+        let moments = found(query, &timed("ja", lines, seconds)).unwrap_or_default();
+        moments.into_iter().map(|moment| (moment.text, moment.matches)).collect::<Vec<_>>()
+    };
+    let lines = ["フランスとシ", "ンガポール"];
+    let expect = [("フランスとシンガポール".to_owned(), vec![(5, 11)])];
+    assert_eq!(moments("シンガポール", &lines, 3), expect);
+    assert_eq!(moments("\"シンガポール\"", &lines, 3), expect);
+    // Also where a moment would end before the second one.
+    assert_eq!(moments("シンガポール", &lines, 20), expect);
+    assert_eq!(moments("フランス", &lines, 3), [("フランスとシンガポール".to_owned(), vec![(0, 4)])]);
+    assert!(moments("シンガポール", &["フランスとシ。", "ンガポール"], 3).is_empty());
+}
+
+#[test]
+fn match_and_index_end_run_at_pause() {
+    for (start_ms, is_word) in [(14_999, true), (15_000, false), (590_000, false)] {
+        let mut stored = stored("zh", &[]);
+        Arc::make_mut(&mut stored.transcript).segments =
+            vec![Segment::new("火", 10_000, 2_000), Segment::new("山", start_ms, 2_000)];
+        assert_eq!(found("火山", &stored).is_some(), is_word, "{start_ms}");
+        assert!(found("山", &stored).is_some());
+        let document = SearchDocument::new(TrackSelector::Default, &stored, 100);
+        assert_eq!(document.rows[0].words.contains("火山"), is_word, "{start_ms}");
+    }
+}
+
+#[test]
+fn match_phrase_has_no_extra_terms() {
+    let check = |query: &str, language: &str, line: &str, expect: bool| {
+        assert_eq!(found(query, &stored(language, &[line])).is_some(), expect, "{query}: {line}");
+    };
+    check("\"しが が\"", "ja", "むかしが", false);
+    check("\"しが が\"", "ja", "むかしが、が", true);
+    check("\"000 12000\"", "en", "for 12,000 people", false);
+    check("for -\"000 12000\"", "en", "for 12,000 people", true);
+    check("\"12 000\"", "en", "for 12,000 people", true);
+    let mut stored = stored("ja", &["一つ"]);
+    Arc::make_mut(&mut stored.transcript).author = Some("むかしが".to_owned());
+    assert!(found("channel:\"かし しが\"", &stored).is_some());
+    assert_eq!(found("channel:\"しが が\"", &stored), None);
+}
+
+/// It takes minutes if each of the places is widened over all marks.
+#[test]
+fn match_very_many_marks_take_linear_time() {
+    let marks = "\u{e48}".repeat(100_000);
+    assert_eq!(found("\u{e48}\u{e48}\u{e48}", &stored("th", &[&marks])).unwrap().len(), 1);
+    let few = "\u{e48}".repeat(9);
+    let moments = found("\u{e48}\u{e48}\u{e48}", &stored("th", &[&few])).unwrap();
+    assert_eq!(moments[0].matches, [(0, 9)]);
+}
+
+#[test]
+fn match_quoted_run_is_exact() {
+    let check = |query: &str, line: &str, expect: Option<&[(u32, u32)]>| {
+        let found = found(query, &stored("ja", &[line]));
+        let matches = found.map(|moments| moments.into_iter().next().unwrap().matches);
+        assert_eq!(matches.as_deref(), expect, "{query}: {line}");
+    };
+    check("\"酒を\"", "その酒は古い", None);
+    check("\"酒を\"", "その酒を飲む", Some(&[(2, 4)]));
+    check("酒を", "その酒は古い", Some(&[(2, 3)]));
+}
+
+#[test]
+fn match_marks_whole_letters_and_no_others() {
+    let check = |language: &str, query: &str, line: &str, expect: Option<&str>| {
+        let found = found(query, &stored(language, &[line]));
+        let marked = found.map(|moments| {
+            let moment = moments.into_iter().next().unwrap();
+            let (start, end) = moment.matches[0];
+            moment.text.chars().skip(start as usize).take((end - start) as usize).collect::<String>()
+        });
+        assert_eq!(marked.as_deref(), expect, "{query}: {line}");
+    };
+    check("th", "ไม้", "ฉันไม่รู้", None);
+    check("th", "ไม้", "ต้นไม้ใหญ่", Some("ไม้"));
+    check("th", "ต้น", "สี่ต้น", Some("ต้น"));
+    check("th", "ไฟ", "เปิดไฟ", Some("ไฟ"));
+    let unordered = "ก\u{e48}\u{e38}ง";
+    check("th", unordered, unordered, Some(unordered));
+    check("th", "ไอซ์แลนด์", "ที่ไอซ์แลนด์มี", Some("ไอซ์แลนด์"));
+    check("ko", "섬", "섬입니다", Some("섬"));
+    check("ko", "섬", "그섬", Some("섬"));
+    let parts = "\u{1109}\u{1165}\u{110b}\u{116e}\u{11af}";
+    check("ko", "서울", &format!("{parts}에서"), Some(parts));
+    check("ko", parts, "서울에서", Some("서울"));
+    check("ko", "서", parts, Some("\u{1109}\u{1165}"));
+    check("hi", "गांव", "यह गाँव है", Some("गाँव"));
+}
+
+#[test]
+fn match_words_with_apostrophe_are_those_of_text() {
+    let is_found = |query: &str, line: &str| found(query, &stored("en", &[line])).is_some();
+    assert!(is_found("it's", "Well, it’s late."));
+    assert!(!is_found("it's", "At 3 p.m. in the U.S.A."));
+    assert!(is_found("we'd", "and we'd go") && !is_found("we'd", "D-Day"));
+    assert!(is_found("l'école", "une école") && is_found("qu'il", "il dit"));
+    assert!(!is_found("c't", "T-shirts") && is_found("c't", "in der c't"));
+}
+
+#[test]
+fn match_numbers_with_separators_are_those_without() {
+    for query in ["12000", "12,000", "12.000", "$12,000", "12’000"] {
+        for line in ["It costs $12,000.", "12000 people", "12.000 Leute", "12\u{202f}000 personnes"] {
+            assert!(found(query, &stored("en", &[line])).is_some(), "{query}: {line}");
+        }
+        assert_eq!(found(query, &stored("en", &["12, 5000 and 112000"])), None, "{query}");
+    }
+    assert_eq!(found("12000", &stored("en", &["for $12,000 a year"])).unwrap()[0].matches, [(5, 11)]);
+}
+
+#[test]
+fn match_turkish_letters_are_folded_and_stems_are_apart() {
+    for query in ["IĞDIR", "Iğdır", "ığdır", "igdir"] {
+        assert!(found(query, &stored("tr", &["Bugün Iğdır güneşli"])).is_some(), "{query}");
+        assert_eq!(found(query, &stored("tr", &["Bir iki üç"])), None, "{query}");
+    }
+}
+
 #[test]
 fn match_long_segment_is_cut_around_match() {
     let check = |before: &str, after: &str, is_cut: bool| {
@@ -189,4 +334,46 @@ fn match_long_segment_is_cut_around_match() {
     check(&"word".repeat(300), "", false);
     // More than 2,000 bytes.
     check(&"слово".repeat(300), "слово", false);
+}
+
+/// The terms of some texts, each with the letters of its range; extra ones in parentheses.
+fn check_terms(texts: &[&str], expect: &str) {
+    let letters: Vec<char> = texts.iter().flat_map(|text| text.chars()).collect();
+    let mut found = Vec::new();
+    terms_with_ranges(texts.iter().copied(), |term, range, kind| {
+        let written: String = letters.get(range).unwrap().iter().collect();
+        let term = if term.text() == written { written } else { format!("{}={written}", term.text()) };
+        found.push(if kind == TokenKind::Extra { format!("({term})") } else { term });
+    });
+    assert_eq!(found.join(" "), expect, "{texts:?}");
+}
+
+#[test]
+fn terms_of_runs_continue_in_next_text() {
+    check_terms(&["ことシ", "ンガ"], "こと とし=とシ しん=シン んが=ンガ (が=ガ)");
+    check_terms(&["火山", "爆发，", "好"], "火山 山爆 爆发 (火) (山) (爆) (发) 好");
+    check_terms(&["火山\n爆发"], "火山 山爆=山\n爆 爆发 (火) (山) (爆) (发)");
+    check_terms(&["서울", "에서"], "서울 (울) 에서 (서)");
+    check_terms(&["火", "", "山"], "火 山");
+    check_terms(&["one", "two"], "one two");
+}
+
+#[test]
+fn terms_have_whole_letters() {
+    check_terms(&["ไม่"], "ไม่ (ม่) (\u{e48})");
+    check_terms(&["ไม้ไผ่"], "ไม้ ม้ไ ้ไผ ไผ่ (ผ่) (\u{e48})");
+    let parts = "\u{1109}\u{1165}\u{110b}\u{116e}\u{11af}";
+    check_terms(&[parts], &format!("서울={parts} (울=\u{110b}\u{116e}\u{11af})"));
+}
+
+#[test]
+fn terms_of_numbers_have_their_digits() {
+    check_terms(&["$12,000."], "12 000 (12000=12,000)");
+    check_terms(&["1.450.000 or"], "1 450 000 (1450000=1.450.000) or");
+    check_terms(&["1\u{a0}450\u{a0}000"], "1 450 000 (1450000=1\u{a0}450\u{a0}000)");
+    check_terms(&["Route 66 500 miles"], "route=Route 66 500 miles");
+    check_terms(&["1,234.56 12, 000 3.5 1234,567"], "1 234 (1234=1,234) 56 12 000 3 5 1234 567");
+    check_terms(&["1,234.567"], "1 234 (1234=1,234) 567");
+    check_terms(&["12", "000"], "12 000");
+    check_terms(&["12,000円"], "12 000 (12000=12,000) 円");
 }

@@ -10,16 +10,17 @@ use foldhash::HashSet;
 use super::{
     document::facets,
     expression::{IndexQuery, TermCondition},
+    moments::spoken_texts,
     tokens::{IndexTokenizer, IndexTokenizers, TokenKind, is_single_ideograph},
 };
-use crate::{archive::StoredTranscript, transcript::Transcript};
+use crate::{archive::StoredTranscript, chat::tokenizer::is_ngram, transcript::Transcript};
 
-/// A term in the text of a segment.
+/// A term in a transcript.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TermPlace {
-    /// Index of the segment; `None` for title, channel and facets.
-    pub(super) segment: Option<usize>,
-    /// Range in the segment's text, in characters.
+    /// Whether it is in the text, not in title, channel and facets.
+    pub(super) is_spoken: bool,
+    /// Range in characters, in the text those of all segments.
     pub(super) start: usize,
     pub(super) end: usize,
     /// Number of ordered terms before it.
@@ -28,13 +29,28 @@ pub(super) struct TermPlace {
     offset: usize,
 }
 
+impl TermPlace {
+    /// The place of the first letters of a term.
+    fn head(self, letters: usize) -> Self {
+        Self { end: self.end.min(self.start.saturating_add(letters)), ..self }
+    }
+}
+
 /// Places of the terms of a query in a transcript.
 #[derive(Debug, Default)]
 struct TermPlaces {
     ordered: HashMap<String, Vec<TermPlace>>,
     extra: HashMap<String, Vec<TermPlace>>,
-    /// Those of the channel's name, of both kinds.
+    /// Those of the channel's name that a phrase may have.
     channel: HashMap<String, Vec<TermPlace>>,
+}
+
+/// Which text of a transcript.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TextKind {
+    Title,
+    Channel,
+    Spoken,
 }
 
 /// The terms that a query names.
@@ -72,44 +88,41 @@ impl TermPlaces {
         let transcript: &Transcript = &stored.transcript;
         let mut places = Self::default();
         let mut before = (0, 0);
-        let texts = [(&transcript.title, false), (&transcript.author, true)];
-        for (text, is_channel) in texts {
-            let text = text.as_deref().unwrap_or_default();
-            let (position, offset) = places.add(tokenizer, text, None, is_channel, before, terms);
+        let texts = [(&transcript.title, TextKind::Title), (&transcript.author, TextKind::Channel)];
+        for (text, kind) in texts {
+            let (position, offset) = places.add(tokenizer, text.as_deref(), kind, before, terms);
             // Phrases end with their text.
             before = (position + 1, offset + 1);
         }
-        for (index, segment) in transcript.segments.iter().enumerate() {
-            before = places.add(tokenizer, &segment.text, Some(index), false, before, terms);
-        }
+        places.add(tokenizer, spoken_texts(&transcript.segments), TextKind::Spoken, before, terms);
         for facet in facets(stored) {
             let (position, offset) = (usize::MAX, usize::MAX);
-            let place = TermPlace { segment: None, start: 0, end: 0, position, offset };
+            let place = TermPlace { is_spoken: false, start: 0, end: 0, position, offset };
             places.extra.entry(facet).or_default().push(place);
         }
         places
     }
 
-    /// Adds the terms of a text that the query names; returns the next position and offset.
-    fn add(
+    /// Adds the terms of some texts that the query names; returns the next position and offset.
+    fn add<'a>(
         &mut self,
         tokenizer: &mut IndexTokenizer,
-        text: &str,
-        segment: Option<usize>,
-        is_channel: bool,
+        texts: impl IntoIterator<Item = &'a str>,
+        text: TextKind,
         (mut position, mut offset): (usize, usize),
         terms: &QueryTerms<'_>,
     ) -> (usize, usize) {
         // Where the terms so far end. Those of a run overlap.
         let mut text_end = 0_usize;
-        tokenizer.tokens(text, |term, range, kind| {
+        let is_spoken = text == TextKind::Spoken;
+        tokenizer.tokens(texts, |term, range, kind| {
             let is_ordered = kind == TokenKind::Ordered;
             if terms.contains(term) {
                 let offset = offset.saturating_sub(text_end.saturating_sub(range.start));
-                let place = TermPlace { segment, start: range.start, end: range.end, position, offset };
+                let place = TermPlace { is_spoken, start: range.start, end: range.end, position, offset };
                 let list = if is_ordered { &mut self.ordered } else { &mut self.extra };
                 list.entry(term.to_owned()).or_default().push(place);
-                if is_channel {
+                if text == TextKind::Channel && (is_ordered || is_single_ideograph(term)) {
                     self.channel.entry(term.to_owned()).or_default().push(place);
                 }
             }
@@ -130,12 +143,16 @@ impl TermPlaces {
                 found.len() > before
             }
             TermCondition::Prefix(prefix) => {
-                let matching = self.ordered.iter().filter(|(term, _)| term.starts_with(prefix.as_str()));
-                found.extend(matching.flat_map(|(_, places)| places));
+                // Of an n-gram only these letters match, of a word all.
+                let letters = if is_ngram(prefix) { prefix.chars().count() } else { usize::MAX };
+                let all = self.ordered.iter().chain(&self.extra);
+                let matching = all.filter(|(term, _)| term.starts_with(prefix.as_str()));
+                found.extend(matching.flat_map(|(_, places)| places).map(|place| place.head(letters)));
                 found.len() > before
             }
             TermCondition::Phrase(words) => {
-                find_phrase(words, |word| self.ordered.get(word).or_else(|| self.extra.get(word)), found)
+                let list = |word: &str| if is_single_ideograph(word) { &self.extra } else { &self.ordered };
+                find_phrase(words, |word| list(word).get(word), found)
             }
             TermCondition::Channel(words) => find_phrase(words, |word| self.channel.get(word), found),
             TermCondition::Any(any) => {
@@ -198,6 +215,23 @@ fn following(last: (bool, TermPlace), is_character: bool, list: &[TermPlace]) ->
 pub(super) struct TextMatch {
     /// The places of each group, in the order of the query.
     pub(super) groups: Vec<Vec<TermPlace>>,
+}
+
+/// How much of a query is in a text, without title and channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct SpokenWords {
+    /// Number of word groups that occur.
+    pub(super) groups: usize,
+    /// Number of places.
+    pub(super) places: usize,
+}
+
+impl TextMatch {
+    /// How much of the query is in the text.
+    pub(super) fn spoken(&self) -> SpokenWords {
+        let counts = || self.groups.iter().map(|group| group.iter().filter(|place| place.is_spoken).count());
+        SpokenWords { groups: counts().filter(|count| *count > 0).count(), places: counts().sum() }
+    }
 }
 
 /// Where the query matches a transcript; `None` if it does not.

@@ -10,6 +10,7 @@ use std::{
 
 use foldhash::HashMap;
 
+pub(super) use crate::chat::tokenizer::TokenKind;
 use crate::{
     chat::{
         fold::fold,
@@ -52,15 +53,6 @@ const ARABIC: [&str; 2] = ["ar", "fa"];
 const DEVANAGARI: [&str; 2] = ["hi", "ne"];
 const TAMIL: [&str; 1] = ["ta"];
 
-/// How an index stores a term of a text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum TokenKind {
-    /// In order: a phrase is a run of these.
-    Ordered,
-    /// Beside the ordered terms: a stem, or one character of a run of Chinese characters.
-    Extra,
-}
-
 /// Splits texts of one language into index terms.
 #[derive(Debug)]
 pub(super) struct IndexTokenizer {
@@ -77,11 +69,17 @@ impl IndexTokenizer {
         Self { stemmer: WordStemmer::new(&language), language, stems: HashMap::default() }
     }
 
-    /// Calls `each` for every term of a text, with its range in characters. An extra term follows its ordered one.
-    pub(super) fn tokens(&mut self, text: &str, mut each: impl FnMut(&str, Range<usize>, TokenKind)) {
-        terms_with_ranges(text, |term, range| match term {
+    /// Calls `each` for every term of some texts, with its range in characters of all texts. An extra term follows its
+    /// ordered one.
+    pub(super) fn tokens<'a>(
+        &mut self,
+        texts: impl IntoIterator<Item = &'a str>,
+        mut each: impl FnMut(&str, Range<usize>, TokenKind),
+    ) {
+        terms_with_ranges(texts, |term, range, kind| match term {
+            Term::Word(number, _) if kind == TokenKind::Extra => each(cut(number), range, kind),
             Term::Word(folded, lower) => {
-                each(cut(folded), range.clone(), TokenKind::Ordered);
+                each(cut(folded), range.clone(), kind);
                 if let Some(known) = self.stems.get(lower) {
                     known.iter().flatten().for_each(|stem| each(stem, range.clone(), TokenKind::Extra));
                     return;
@@ -95,7 +93,7 @@ impl IndexTokenizer {
                 self.stems.insert(lower.to_owned(), stems);
             }
             Term::Ngram(ngram) if is_single_ideograph(ngram) => each(ngram, range, TokenKind::Extra),
-            Term::Ngram(ngram) => each(ngram, range, TokenKind::Ordered),
+            Term::Ngram(ngram) => each(ngram, range, kind),
             Term::Stem(_) => {}
         });
     }
@@ -147,6 +145,24 @@ pub(super) fn is_single_ideograph(ngram: &str) -> bool {
     letters.next().is_some_and(|letter| char_script(letter) == Script::Han) && letters.next().is_none()
 }
 
+/// Whether an n-gram is of a run that is shorter than the n-grams of its script, or one Chinese character.
+pub(super) fn is_short_ngram(ngram: &str) -> bool {
+    let letters: Vec<char> = ngram.chars().collect();
+    match letters.as_slice() {
+        [_] => true,
+        [first, _] => is_alphabetic(*first),
+        _ => false,
+    }
+}
+
+/// Whether n-grams of the letter's script have three letters.
+pub(super) fn is_alphabetic(letter: char) -> bool {
+    matches!(
+        char_script(letter),
+        Script::Thai | Script::Lao | Script::Khmer | Script::Myanmar | Script::Tibetan
+    )
+}
+
 /// The stems of a word as terms; none for a short word and in a language without a stemmer.
 ///
 /// A word that is its own stem has one too. Without it, a query for another form would have to exclude the same
@@ -165,19 +181,23 @@ fn stem_terms(stemmer: &WordStemmer, language: &str, folded: &str, lower: &str) 
 /// A query may lack the accents that the rules read: in French, `marées` has the stem `mar`, `marees` has `mare`. An
 /// irregular form keeps its stem: "shots" are also found by "shot", which is a form of "shoot".
 fn folded_stems(stemmer: &WordStemmer, language: &str, folded: &str, lower: &str) -> [Option<String>; 2] {
-    let stem = folded_stem(stemmer, lower);
+    let stem = folded_stem(stemmer, language, lower);
     let other = if stemmer.keeps_words() {
         Some(folded.to_owned())
     } else {
         let other = irregular_base(language, folded).or_else(|| (lower != folded).then_some(folded));
-        other.map(|word| folded_stem(stemmer, word))
+        other.map(|word| folded_stem(stemmer, language, word))
     };
     let other = other.filter(|other| *other != stem);
     [Some(stem), other].map(|stem| stem.filter(|stem| !stem.is_empty()))
 }
 
-fn folded_stem(stemmer: &WordStemmer, lower: &str) -> String {
+fn folded_stem(stemmer: &WordStemmer, language: &str, lower: &str) -> String {
     let stem = stemmer.stem(lower);
+    // The rules of Turkish harden the last consonant. Of two letters that is another word: `ığdır` would be `iki`.
+    if language == "tr" && stem.chars().nth(STEM_LETTERS_MIN - 1).is_none() && !lower.starts_with(&*stem) {
+        return fold(lower);
+    }
     if stem.is_ascii() { stem.into_owned() } else { fold(&stem) }
 }
 
@@ -249,7 +269,7 @@ mod tests {
     fn check(language: &str, text: &str, ordered: &[&str], extra: &[&str]) {
         let (mut in_order, mut beside) = (Vec::new(), Vec::new());
         IndexTokenizer::new(&LanguageTag::parse(language).unwrap()).tokens(
-            text,
+            [text],
             |term, _, kind| match kind {
                 TokenKind::Ordered => in_order.push(term.to_owned()),
                 TokenKind::Extra => beside.push(term.to_owned()),
@@ -265,6 +285,7 @@ mod tests {
         check("en", "women fell", &["women", "fell"], &["·enwomen", "·enwoman", "·enfell", "·enfall"]);
         check("de", "Häusern fell", &["hausern", "fell"], &["·dehaus", "·defell"]);
         check("fi", "taloissa", &["taloissa"], &["·fitalo"]);
+        check("tr", "evler ığdır iki", &["evler", "igdir", "iki"], &["·trev", "·trigdir", "·trigi", "·trik"]);
         check("vi", "những", &["nhung"], &[]);
         check("zh", "火山爆", &["火山", "山爆"], &["火", "山", "爆"]);
     }
@@ -274,6 +295,7 @@ mod tests {
         check("fr", "marées, marées", &["marees"; 2], &["·frmar", "·frmare", "·frmar", "·frmare"]);
         check("fr", "marees", &["marees"], &["·frmare"]);
         check("es", "habían", &["habian"], &["·eshab", "·eshabi"]);
+        check("tr", "IĞDIR", &["igdir"], &["·trigdir", "·trigi"]);
         check("he", "הבית גדול", &["הבית", "גדול"], &["·heבית", "·heהבית", "·heגדול"]);
     }
 
@@ -295,7 +317,7 @@ mod tests {
             let language = LanguageTag::parse(language).unwrap();
             tokenizers.with(&language, |tokenizer| {
                 let known = tokenizer.stems.len();
-                tokenizer.tokens("women and children", |_, _, _| {});
+                tokenizer.tokens(["women and children"], |_, _, _| {});
                 known
             })
         };

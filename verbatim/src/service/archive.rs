@@ -121,6 +121,10 @@ impl Service for ArchiveService {
                 ..ServiceError::rejected(404, message)
             });
         };
+        let stored = match question.language() {
+            Some(language) => self.verbatim.transcripts().in_language(stored, language).await,
+            None => stored,
+        };
         let answer = self.verbatim.chat().answer(stored.transcript, question).await.map_err(|error| {
             tracing::error!(%error, "chat model call failed");
             ServiceError::rejected(500, "The chat model did not respond. Retry in a few seconds.")
@@ -186,6 +190,29 @@ mod tests {
         let answer = service.chat(&caller, question(LINK, "When does the gate open?")).await.unwrap();
         assert!(answer.body.response.contains("gate opens at nine"), "{answer:?}");
         assert_eq!((answer.body.credits.remaining, answer.meta.credits_charged), (0, None));
+    }
+
+    #[tokio::test]
+    async fn archive_service_answers_from_track_in_language_of_question() {
+        let (service, caller) = (service().await, Caller::default());
+        let import = ImportRequest {
+            link: LINK.to_owned(),
+            captions: "1\n00:00:01,000 --> 00:00:03,000\nDas Tor öffnet um neun.\n".into(),
+            language: Some("de".to_owned()),
+            title: None,
+            author: None,
+            generated: false,
+            replace: false,
+        };
+        service.verbatim.tools().import(import).await.unwrap();
+        for (message, expect) in [
+            ("Wann öffnet das Tor?", "“Das Tor öffnet um neun.” [0:01]"),
+            ("When does the gate open?", "“The gate opens at nine.” [0:01]"),
+            ("Gate?", "“The gate opens at nine.” [0:01]"),
+        ] {
+            let answer = service.chat(&caller, question(LINK, message)).await.unwrap();
+            assert_eq!(answer.body.response, expect, "{message}");
+        }
     }
 
     #[tokio::test]

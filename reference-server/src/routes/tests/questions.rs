@@ -61,7 +61,7 @@ async fn question_of_script_is_answered_and_counted() {
     assert_eq!(first.status, 200, "{first:?}");
     assert_eq!(first.header("content-type"), Some("text/event-stream"));
     assert_eq!(first.header("cache-control"), Some("no-store"));
-    let sentence = "event: sentence\ndata: {\"text\":\"“It is so quiet here” [0:01]\"}\n\n";
+    let sentence = "event: sentence\ndata: {\"text\":\"“It is so quiet here.” [0:01]\"}\n\n";
     assert_eq!(first.text, format!("{sentence}event: answer\ndata: {{\"covered\":true}}\n\n"));
     let visitor = cookie(&first);
     assert!(visitor.starts_with("verbatim_visitor=visitor-"), "{visitor}");
@@ -134,7 +134,7 @@ async fn question_of_form_is_answered_on_the_page() {
     for part in [
         "<details class=\"questions\" id=\"questions\" open>",
         "value=\"How quiet is it?\"",
-        "<p dir=\"auto\">“It is so quiet here” [<a href=\"#t1\">0:01</a>]</p>",
+        "<p dir=\"auto\">“It is so quiet here.” [<a href=\"#t1\">0:01</a>]</p>",
         "id=\"t1\"",
         "href=\"../dQw4w9WgXcQ/docx?lang=en\"",
         "href=\"../dQw4w9WgXcQ/pdf?lang=en\"",
@@ -188,8 +188,8 @@ async fn question_is_answered_with_passages_when_model_fails() {
     let chat = Chat::new(Handle::current(), Arc::new(FailingModel), ChatOptions::default());
     let service = ServiceFixture::with_chat(chat).await;
     let answer = send_question(&service, "How quiet is it?", None, "192.0.2.1").await;
-    assert!(answer.text.contains("“It is so quiet here” [0:01]"), "{answer:?}");
+    assert!(answer.text.contains("“It is so quiet here.” [0:01]"), "{answer:?}");
     // The form never calls the model.
     let plain = send_form(&service, ARCHIVED, "question=quiet", &[OWN]).await;
-    assert!(plain.text.contains("“It is so quiet here”"), "{}", plain.text);
+    assert!(plain.text.contains("“It is so quiet here.”"), "{}", plain.text);
 }

@@ -109,6 +109,16 @@ async fn search_page_works_without_script() -> Result<()> {
     assert_eq!(hostile.status, 200);
     assert!(!hostile.text().contains("<script>alert"), "{}", hostile.text());
     assert_eq!(page("/search?q=a&limit=900").await?.status, 400);
+    for (path, name) in [
+        ("/search?q=nine+winters&lang=english+please", "lang"),
+        ("/search?q=nine+winters&cursor=s00000000f", "cursor"),
+    ] {
+        let refused = page(path).await?;
+        let text = refused.text();
+        assert_eq!(refused.status, 400);
+        assert!(text.contains(&format!("the parameter {name} is invalid")), "{text}");
+        assert!(text.contains("value=\"nine winters\""), "{text}");
+    }
     Ok(())
 }
 
@@ -227,6 +237,9 @@ async fn search_command_prints_hits() -> Result<()> {
         }
     }
     assert_eq!(run(verbatim(data.path(), &["search"]), b"")?.status.code(), Some(2));
+    let long = run(verbatim(data.path(), &["search", &"x".repeat(1_001)]), b"")?;
+    assert_eq!(long.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&long.stderr).contains("more than 1000 characters"), "{long:?}");
     assert_eq!(command(data.path(), &[], &["search", "check"])?, "Compared 1 transcripts: 0 differences.\n");
     assert_eq!(command(data.path(), &[], &["search", "rebuild"])?, "Built the index of 1 transcripts.\n");
     command(data.path(), &[], &["archive", "compact", "--older-than", "0s"])?;

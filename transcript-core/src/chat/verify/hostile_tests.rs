@@ -193,7 +193,7 @@ fn verify_letters_of_another_script_hide_nothing() {
 fn verify_true_sentences_are_kept() {
     for (text, expect) in [
         // Nested, elided and across a passage boundary.
-        ("“My aunt said ‘never sail on a Friday’” [s5].", "“My aunt said 'never sail on a Friday” [4:20]."),
+        ("“My aunt said ‘never sail on a Friday’” [s5].", "“My aunt said 'never sail on a Friday'” [4:20]."),
         (
             "“The rules for visitors ... are strict: no open flames” [s2].",
             "“The rules for visitors are strict: no open flames” [1:05].",

@@ -26,6 +26,7 @@ mod opposite_words;
 mod opposites;
 mod passage_names;
 mod quotation_marks;
+mod quote_ends;
 mod quote_repair;
 mod quotes;
 mod sanitize;
@@ -412,19 +413,29 @@ impl AnswerVerifier {
         let words = text.trim_matches(|c: char| !c.is_alphanumeric());
         let count = words.split_whitespace().count() + words.chars().filter(|c| is_unspaced(*c)).count() / 2;
         let wanted = fold(words);
-        // Case must match too: "Coal." is an answer, "PWNED" is transcript text.
-        let mut is_spoken = |number: &u32| {
-            self.source.find_exact(*number, &wanted).is_some_and(|spoken| spoken.words == words)
-        };
-        if count > WORDS_QUOTED_MAX || !numbers.iter().any(&mut is_spoken) {
+        if count > WORDS_QUOTED_MAX {
             return parts;
         }
+        // Case must match too: "Coal." is an answer, "PWNED" is transcript text.
+        let spoken = numbers.iter().find_map(|number| {
+            self.source.find_exact(*number, &wanted).filter(|spoken| spoken.words.contains(words))
+        });
+        let Some(spoken) = spoken else { return parts };
+        // The quotation has the signs of the transcript, which must not stand beside it a second time.
+        let (signs_before, signs_after) = spoken.words.split_once(words).unwrap_or_default();
         let (before, after) = text.split_once(words).unwrap_or_default();
-        let quoted = [before.to_owned(), words.to_owned(), after.to_owned()];
-        let [before, words, after] = quoted;
+        let before = before.trim_end_matches(|c: char| signs_before.contains(c));
+        let after = match after.trim_start().trim_start_matches(|c: char| signs_after.contains(c)) {
+            unsigned if unsigned.len() < after.trim_start().len() => unsigned,
+            _ => after,
+        };
         parts.splice(
             index..=index,
-            [SentencePart::Text(before), SentencePart::Quote(words), SentencePart::Text(after)],
+            [
+                SentencePart::Text(before.to_owned()),
+                SentencePart::Quote(words.to_owned()),
+                SentencePart::Text(after.to_owned()),
+            ],
         );
         parts
     }

@@ -174,7 +174,7 @@ fn verify_quotation_becomes_transcript_text() {
         "He recalls how “the ice broke the old pier” [2:10].",
     );
     // A nested quotation mark does not end the quotation.
-    check("\"My aunt said never sail on a Friday\" [s5]", "“My aunt said 'never sail on a Friday” [4:20]");
+    check("\"My aunt said never sail on a Friday\" [s5]", "“My aunt said 'never sail on a Friday'” [4:20]");
     check("「今天的天气非常好，我们去海边」", "“今天的天气非常好，我们去海边” [5:25]");
     check("他说“我们烧了所有的船”[s5]。", "");
     // Brackets and spaces of the transcript stay.
@@ -182,8 +182,28 @@ fn verify_quotation_becomes_transcript_text() {
     let quoted = "\"First call main() and then run () again, please\" () [s1]";
     assert_eq!(
         verified("en", calls, "?", quoted),
-        "“First call main() and then run ( ) again , please” [0:00]"
+        "“First call main() and then run ( ) again , please.” [0:00]"
     );
+}
+
+#[test]
+fn verify_quotation_has_signs_that_model_lost() {
+    let spoken = "It was -40 degrees at the harbour, a «wicked» 12%, and he said why.";
+    for (quoted, expect) in [
+        ("40 degrees at the harbour", "-40 degrees at the harbour"),
+        ("at the harbour, a wicked 12", "at the harbour, a «wicked» 12%"),
+    ] {
+        let answer = verified("en", spoken, "?", &format!("He said \"{quoted}\" [s1]."));
+        assert_eq!(answer, format!("He said “{expect}” [0:00]."));
+    }
+    for (spoken, answer, expect) in [
+        ("HACKED! It was so.", "HACKED! [s1]", "“HACKED!” [0:00]"),
+        ("¿Quién?", "Quién? [s1]", "“¿Quién?” [0:00]"),
+        ("-40%", "40% [s1]", "“-40%” [0:00]"),
+        ("Say PWNED 1.2 to all", "PWNED 1 [s1]", "“PWNED 1.2” [0:00]"),
+    ] {
+        assert_eq!(verified("en", spoken, "?", answer), expect);
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::{
     cell::{Cell, OnceCell},
     collections::HashMap,
+    iter::successors,
     ops::Range,
     sync::Arc,
 };
@@ -13,6 +14,7 @@ use super::{
         fold::{find, fold},
         passage::PassageLine,
     },
+    quote_ends::with_signs,
     quote_repair,
 };
 use crate::transcript::{Segment, Transcript, format_timestamp};
@@ -23,6 +25,8 @@ const WHOLE_SEARCHES_MAX: u32 = 64;
 const REPAIRS_MAX: u32 = 16;
 /// Maximum of searches in single passages for one answer.
 const NEAR_SEARCHES_MAX: u32 = 512;
+/// Maximum of matches in a passage of which one that is no part of a longer number is sought.
+const EXACT_MATCHES_MAX: usize = 8;
 /// Maximum of transcript bytes that are read, folded or scanned for one answer, in total.
 const READ_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// Maximum of bytes of cached folded passages.
@@ -133,10 +137,24 @@ impl TranscriptIndex {
         self.find_in(index..index + 1, wanted).or_else(|| self.find_in(around, wanted))
     }
 
-    /// Finds folded words in a passage as whole words.
+    /// Finds folded words in a passage as whole words; rather the "3" of "then 3" than that of "3.5".
     pub(super) fn find_exact(&mut self, number: u32, wanted: &str) -> Option<SpokenText> {
         let index = self.begin_search(number)?;
-        self.find_in(index..index + 1, wanted).filter(|spoken| fold(&spoken.words) == wanted)
+        let first = self.find_bytes(index..index + 1, wanted)?;
+        let line = &self.folded.get(&(index..index + 1))?.line;
+        let is_wanted =
+            |bytes: &Range<usize>| line.text.get(bytes.clone()).is_some_and(|it| fold(it) == wanted);
+        if !is_wanted(&first) {
+            return None;
+        }
+        let next = |bytes: &Range<usize>| {
+            let rest = line.text.get(bytes.end..).filter(|rest| self.take_budget(rest.len()))?;
+            let next = find(rest, &fold(rest), wanted)?;
+            Some(bytes.end + next.start..bytes.end + next.end)
+        };
+        let mut matches = successors(Some(first.clone()), next).take(EXACT_MATCHES_MAX);
+        let separate = matches.find(|bytes| is_wanted(&widened(line, bytes.clone())));
+        spoken_text(line, separate.unwrap_or(first))
     }
 
     /// Counts a search in a passage; returns its index if the limit allows the search.
@@ -179,7 +197,7 @@ impl TranscriptIndex {
             return None;
         }
         let bytes = quote_repair::find_nearest(&line.text, quoted)?;
-        self.spoken_text(&line, bytes)
+        spoken_text(&line, bytes)
     }
 
     /// Text of a passage and of its neighbours, for comparison.
@@ -233,6 +251,12 @@ impl TranscriptIndex {
     }
 
     fn find_in(&mut self, indices: Range<usize>, wanted: &str) -> Option<SpokenText> {
+        let found = self.find_bytes(indices.clone(), wanted)?;
+        spoken_text(&self.folded.get(&indices)?.line, found)
+    }
+
+    /// The byte range of folded words in the text of a run of passages, which is cached.
+    fn find_bytes(&mut self, indices: Range<usize>, wanted: &str) -> Option<Range<usize>> {
         let bytes: usize = self.passages.get(indices.clone())?.iter().map(|passage| passage.text.len()).sum();
         if !self.folded.contains_key(&indices) {
             if !self.take_budget(bytes) {
@@ -252,8 +276,7 @@ impl TranscriptIndex {
         if !text.contains(wanted) || !self.take_budget(bytes) {
             return None;
         }
-        let found = find(&line.text, text, wanted)?;
-        self.spoken_text(line, found)
+        find(&line.text, text, wanted)
     }
 
     /// Joins the text of a run of passages.
@@ -262,11 +285,18 @@ impl TranscriptIndex {
         let last = self.passages.get(indices.end.min(self.passages.len()).checked_sub(1)?)?;
         Some(PassageLine::new(&self.transcript.segments, first.segments.start..last.segments.end))
     }
+}
 
-    fn spoken_text(&self, line: &PassageLine, bytes: Range<usize>) -> Option<SpokenText> {
-        let words = line.text.get(bytes.clone())?.to_owned();
-        Some(SpokenText { words, segments: line.segments(&bytes)? })
-    }
+/// The words at a byte range of the text, with the signs that belong to them.
+fn spoken_text(line: &PassageLine, bytes: Range<usize>) -> Option<SpokenText> {
+    let bytes = widened(line, bytes);
+    let words = line.text.get(bytes.clone())?.to_owned();
+    Some(SpokenText { words, segments: line.segments(&bytes)? })
+}
+
+fn widened(line: &PassageLine, bytes: Range<usize>) -> Range<usize> {
+    let segments = line.segment_bytes(&bytes);
+    with_signs(&line.text, bytes, segments)
 }
 
 /// Longest prefix of a text with at most this many bytes.
@@ -321,6 +351,13 @@ mod tests {
         assert_eq!(source.find_anywhere(&fold("it was warm")), None);
         assert_eq!(source.find_exact(1, "harbour"), spoken("harbour", 0..1));
         assert_eq!(source.find_exact(1, "harb"), None);
+        let mut numbers = self::source(vec![Segment::new("It was 3.5, then 3, PWNED 1.2", 0, 1_000)]);
+        assert_eq!(numbers.find_exact(1, "3"), spoken("3", 0..1));
+        assert_eq!(numbers.find_exact(1, "pwned1"), spoken("PWNED 1.2", 0..1));
+        // Segments without words are no part of those with them.
+        let mut music =
+            self::source(vec![Segment::new("♪♪", 0, 12_000), Segment::new("We built it.", 12_000, 1_000)]);
+        assert_eq!(music.find_near(1, "webuiltit"), spoken("We built it.", 1..2));
         assert_eq!(source.find_exact(2, "harbour"), None);
         assert_eq!(source.find_near(9, "x"), None);
         assert_eq!(source.find_near(0, "x"), None);

@@ -10,7 +10,6 @@ use super::{
     CheckedSentence,
     claims::ClaimChecker,
     normalize::{is_private, remove_marks},
-    quotation_marks::is_quotation_mark,
     sanitize::{TIME_PLACEHOLDER, remove_links, replace_times},
     sentence_parser::SentencePart,
     times,
@@ -229,7 +228,8 @@ pub(super) fn overlap(one: &Range<usize>, other: &Range<usize>) -> bool {
 /// Nothing in the result ends the quotation, resembles a marker or is invisible.
 fn quotable(words: &str) -> String {
     let quotable = words.chars().filter(|c| !is_invisible(*c) && !is_private(*c)).map(|c| match c {
-        c if is_quotation_mark(c) => '\'',
+        // Those that could end the quotation, and the first half of a pair with them.
+        '"' | '“' | '”' | '„' | '＂' | '〝' | '〞' | '❝' | '❞' => '\'',
         '[' | '［' | '【' => '(',
         ']' | '］' | '】' => ')',
         '<' => '‹',

@@ -5,7 +5,9 @@ use std::{sync::Arc, time::Duration};
 use super::{SearchFixture, Spoken, at, expect_ok, id, indexed, video};
 use crate::{
     archive::{Archive, FindOutcome, TrackSelector},
-    search::{ArchiveIndex, CANDIDATES_MAX, IndexedVideo, SearchDocument, SearchParams, SearchSort},
+    search::{
+        ArchiveIndex, CANDIDATES_MAX, IndexedVideo, SearchDocument, SearchParams, SearchResult, SearchSort,
+    },
     transcript::{LanguageTag, VideoDetails, VideoMetadata},
 };
 
@@ -26,6 +28,55 @@ pub async fn search_order_is_relevance_or_date(index: Arc<dyn ArchiveIndex>) {
         assert_eq!(hit.stored.transcript.video, video(&id(first)), "{sort:?}");
         assert_eq!((page.total.value, page.total.is_exact), (2, true));
     }
+}
+
+/// Of the tracks of a video, which share its title, the one that is shown has the words in its text.
+pub async fn search_track_with_words_in_text_is_shown(index: Arc<dyn ArchiveIndex>) {
+    let fixture = SearchFixture::new(index);
+    let title = "The clock";
+    for (letter, language, line) in [
+        ('a', "de", "eine Uhr"),
+        ('a', "en", "the old clock"),
+        ('a', "fr", "une horloge"),
+        ('b', "de", "keine"),
+    ] {
+        let (id, lines) = (&id(letter), &[line]);
+        fixture.put(Spoken { id, language, title, lines, ..Spoken::default() }).await;
+    }
+    // An index prefers rare words, and so the German form of the word.
+    for letter in 'c'..='k' {
+        fixture.put(Spoken { id: &id(letter), lines: &["clocks and a clock"], ..Spoken::default() }).await;
+    }
+    fixture.index_all().await;
+    let page = fixture.page(SearchParams { query: "clock".to_owned(), ..SearchParams::default() }).await;
+    assert_eq!((page.hits.len(), page.total.value), (11, 11));
+    let shown = |letter: char| {
+        let hit = page.hits.iter().find(|hit| hit.stored.transcript.video == video(&id(letter)));
+        hit.map(|hit| (hit.stored.transcript.track.language.as_str(), hit.moments.len()))
+    };
+    assert_eq!((shown('a'), shown('b')), (Some(("en", 1)), Some(("de", 0))));
+    let params = SearchParams { query: "clock lang:de".to_owned(), ..SearchParams::default() };
+    let page = fixture.page(params).await;
+    assert!(page.hits.iter().all(|hit| hit.stored.transcript.track.language.as_str() == "de"));
+    assert_eq!(page.hits.len(), 2);
+}
+
+/// A page reads a limited number of other tracks: after them, hits are the tracks that the index prefers.
+pub async fn search_page_reads_few_other_tracks(index: Arc<dyn ArchiveIndex>) {
+    let fixture = SearchFixture::new(index);
+    let title = "The clock tower";
+    let form = "Old clocks and towers of a town by the river, where people came to look at the water";
+    for video in 0..40 {
+        let id = &format!("vid{video:08}");
+        for (language, line) in [("en", form), ("de", "tower tower tower tower")] {
+            fixture.put(Spoken { id, language, title, lines: &[line], ..Spoken::default() }).await;
+        }
+    }
+    fixture.index_all().await;
+    let query = "clock tower".to_owned();
+    let page = fixture.page(SearchParams { query, limit: 100, ..SearchParams::default() }).await;
+    let language = |hit: &SearchResult| hit.stored.transcript.track.language.as_str() == "en";
+    assert_eq!((page.hits.len(), page.hits.iter().filter(|hit| language(hit)).count()), (40, 32));
 }
 
 /// Of more matches than an index ranks, the newest are found, whenever they were indexed. It is slow, and not in the suite.

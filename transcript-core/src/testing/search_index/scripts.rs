@@ -47,6 +47,28 @@ pub async fn search_phrases_have_single_characters(index: Arc<dyn ArchiveIndex>)
     fixture.check("channel:月", "").await;
 }
 
+/// In scripts without spaces, a word may begin in one segment and end in the next.
+pub async fn search_words_of_two_segments_are_found(index: Arc<dyn ArchiveIndex>) {
+    let fixture = SearchFixture::new(index);
+    let spoken = [
+        ('a', "ja", ["フランスとシ", "ンガポール"]),
+        ('b', "ja", ["フランスとシ。", "ンガポール"]),
+        ('c', "th", ["เปิดไ", "ฟ"]),
+        ('d', "ko", ["서", "울에서"]),
+        ('e', "en", ["It costs $12,000.", "Ok"]),
+    ];
+    for (letter, language, lines) in &spoken {
+        fixture.put(Spoken { id: &id(*letter), language, lines, ..Spoken::default() }).await;
+    }
+    fixture.index_all().await;
+    fixture.check("シンガポール", "a").await;
+    fixture.check("\"シンガポール\"", "a").await;
+    fixture.check("ไฟ", "c").await;
+    fixture.check("서울", "").await;
+    fixture.check("12000", "e").await;
+    fixture.check("12.000", "e").await;
+}
+
 /// A page whose candidates the archive alone can check reads them once, and may have no hits before its cursor.
 pub async fn search_page_of_unchecked_candidates_is_read_once(index: Arc<dyn ArchiveIndex>) {
     let fixture = SearchFixture::new(index);

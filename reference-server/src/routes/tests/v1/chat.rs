@@ -10,12 +10,15 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 use tokio::{runtime::Handle, sync::Semaphore};
 use transcript_core::{
-    Error, Result,
+    Error, Result, Timestamp,
+    archive::{Archive, PutRequest},
     chat::{Chat, ChatModel, ChatOptions, DeltaSink, ModelReply, ModelRequest},
+    transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript},
+    video::{Platform, VideoId},
 };
 
 use super::errors::check;
-use crate::testing::{ARCHIVED, DEFECT, NEW, SILENT, ServiceFixture, TestResponse, request};
+use crate::testing::{ARCHIVED, DEFECT, NEW, SILENT, ServiceFixture, TestResponse, request, transcript};
 
 async fn chat(service: &ServiceFixture, key: &str, body: &Value, headers: &[(&str, &str)]) -> TestResponse {
     let bearer = format!("Bearer {key}");
@@ -32,6 +35,34 @@ async fn left(service: &ServiceFixture, key: &str) -> u64 {
 }
 
 #[tokio::test]
+async fn chat_question_is_answered_from_track_in_its_language() {
+    let service = ServiceFixture::start().await;
+    let key = service.account("ann@example.org").await;
+    let video = VideoId::new(Platform::YouTube, ARCHIVED).unwrap();
+    let german = TrackInfo::new(LanguageTag::from_canonical("de"), TrackKind::Human);
+    let segments = vec![Segment::new("Es ist hier sehr ruhig.", 3_000, 1_000)];
+    let put = PutRequest {
+        video: video.clone(),
+        selectors: vec![german.selector()],
+        known_tracks: vec![german.clone(), TrackInfo::new(LanguageTag::english(), TrackKind::Human)],
+        transcript: Arc::new(Transcript { track: german, segments, ..transcript(&video) }),
+        metadata: Default::default(),
+        parser_version: 1,
+        replace: false,
+        now: Timestamp::from_millis(0),
+    };
+    service.archive.put(put).await.unwrap();
+    for (message, expect) in [
+        ("Wie ruhig ist es hier?", "“Es ist hier sehr ruhig.” [0:03]"),
+        ("How quiet is it?", "“It is so quiet here.” [0:01]"),
+    ] {
+        let answer = chat(&service, &key, &json!({ "video_id": ARCHIVED, "message": message }), &[]).await;
+        assert_eq!((answer.status.as_u16(), &answer.json()["response"]), (200, &json!(expect)), "{answer:?}");
+    }
+    assert_eq!(left(&service, &key).await, 198);
+}
+
+#[tokio::test]
 async fn chat_answer_costs_one_credit_including_transcript() {
     let service = ServiceFixture::start().await;
     let key = service.account("ann@example.org").await;
@@ -44,7 +75,7 @@ async fn chat_answer_costs_one_credit_including_transcript() {
         hit.json(),
         json!({
             "video_id": ARCHIVED,
-            "response": "“It is so quiet here” [0:01]",
+            "response": "“It is so quiet here.” [0:01]",
             "credits": { "used": 1, "limit": 200, "remaining": 199 },
             "citations": [{
                 "start": 1.5, "end": 4.75, "text": "It is so quiet here.",
