@@ -27,6 +27,10 @@ pub const CLOCK_STEP_MS: i64 = 2_000;
 /// None is taken for longer without renewal, and no call waits as long for a store. What is further ahead is of a clock
 /// that was ahead and was corrected since.
 pub const LEASE_MAX: Duration = Duration::from_secs(900);
+/// How far ahead the clock of another server may be, where a record lasts for long: a day.
+///
+/// A session, link, token or billing month that is further ahead is of a clock that was wrong.
+pub const CLOCK_LEAD_MAX: Duration = Duration::from_secs(24 * 3_600);
 /// The latest time that the calendar functions support: 9999-12-30T22:00:00Z, the end of jiff's range.
 const LATEST_MS: i64 = 253_402_207_200_000;
 

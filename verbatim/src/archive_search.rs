@@ -239,7 +239,8 @@ impl SearchService {
                 self.state.open.lock().await.take_if(|(open, _)| open.index.is_damaged())
         {
             damaged.close().await;
-            self.state.storage.delete_damaged(error);
+            // A failure shows again when the file is opened next.
+            let _ = self.state.storage.delete_damaged(error);
         }
         result
     }

@@ -211,12 +211,8 @@ impl Stores {
 
     #[cfg(all(feature = "sqlite", feature = "lookup"))]
     async fn files(main: &std::path::Path, archive: &std::path::Path) -> Result<Self> {
-        use storage_sqlx::{SqliteArchive, SqliteOptions, SqliteStore};
         let path = archive;
-        let (main, archive) = tokio::try_join!(
-            SqliteStore::open(SqliteOptions::new(main)),
-            SqliteArchive::open(SqliteOptions::new(archive)),
-        )?;
+        let (main, archive) = open_files(main, archive).await?;
         let (main, archive) = (Arc::new(main), Arc::new(archive));
         let mut stores = Self::with_archive(Arc::clone(&archive) as _).with_index_beside(path);
         stores.main = MainStores::from_store(&main);
@@ -297,6 +293,64 @@ impl Stores {
             }
         }
     }
+}
+
+/// How often an empty file is looked at again, and the pause in between: another process may be making it.
+#[cfg(all(feature = "sqlite", feature = "lookup"))]
+const EMPTY_FILE_CHECKS: u32 = 20;
+#[cfg(all(feature = "sqlite", feature = "lookup"))]
+const EMPTY_FILE_PAUSE: std::time::Duration = std::time::Duration::from_millis(100);
+
+/// Opens both files. Beside transcripts, an empty file of keys and accounts is refused: its data is lost.
+///
+/// A missing one is made, since `get` and `import` make the archive only.
+#[cfg(all(feature = "sqlite", feature = "lookup"))]
+async fn open_files(
+    main: &std::path::Path,
+    archive: &std::path::Path,
+) -> Result<(storage_sqlx::SqliteStore, storage_sqlx::SqliteArchive)> {
+    use storage_sqlx::{SqliteArchive, SqliteOptions, SqliteStore};
+    let (main_options, archive_options) = (SqliteOptions::new(main), SqliteOptions::new(archive));
+    let is_missing = matches!(main.try_exists(), Ok(false));
+    if !is_missing && !is_empty(main) {
+        return tokio::try_join!(SqliteStore::open(main_options), SqliteArchive::open(archive_options));
+    }
+    let opened = SqliteArchive::open(archive_options).await?;
+    if opened.stats().await.is_ok_and(|stats| stats.transcripts > 0) {
+        if is_missing {
+            tracing::warn!(file = %main.display(), "new file of keys and accounts made beside an archive");
+        } else if stays_empty(main).await {
+            opened.close().await;
+            return Err(lost(main, archive));
+        }
+    }
+    Ok((SqliteStore::open(main_options).await?, opened))
+}
+
+#[cfg(all(feature = "sqlite", feature = "lookup"))]
+fn is_empty(file: &std::path::Path) -> bool {
+    std::fs::metadata(file).is_ok_and(|found| found.is_file() && found.len() == 0)
+}
+
+#[cfg(all(feature = "sqlite", feature = "lookup"))]
+async fn stays_empty(file: &std::path::Path) -> bool {
+    for _ in 0..EMPTY_FILE_CHECKS {
+        if !is_empty(file) {
+            return false;
+        }
+        tokio::time::sleep(EMPTY_FILE_PAUSE).await;
+    }
+    is_empty(file)
+}
+
+#[cold]
+#[cfg(all(feature = "sqlite", feature = "lookup"))]
+fn lost(main: &std::path::Path, archive: &std::path::Path) -> transcript_core::Error {
+    let (main, archive) = (main.display(), archive.display());
+    transcript_core::Error::invalid(format!(
+        "{main} is empty, but {archive} has transcripts: restore {main} from a backup, or delete the empty file to \
+         begin without keys, accounts and credits"
+    ))
 }
 
 #[cfg(feature = "postgres")]

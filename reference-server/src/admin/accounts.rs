@@ -123,7 +123,7 @@ pub(super) async fn statement(operations: Operations, path: PathName, uri: Uri) 
 }
 
 pub(super) async fn export(operations: Operations, path: PathName) -> AdminResult {
-    let export = operations.export_account_without_entries(&path_name(path)).await.map_err(failure)?;
+    let export = operations.export_account(&path_name(path)).await.map_err(failure)?;
     let admin = Arc::clone(&operations.verbatim().accounts().admin);
     Ok(([(CONTENT_TYPE, JSON)], ExportBody::new(admin, &export).into_body()).into_response())
 }

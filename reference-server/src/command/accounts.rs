@@ -2,14 +2,14 @@
 //!
 //! Servers do not cache accounts, so a change applies to the next request of a running server.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, sync::Arc};
 
 use serde::Serialize;
 use transcript_core::{
     ErrorKind,
     accounts::{AccountView, PlanState},
     ledger::Entry,
-    wire::v1::{AccountExport, StatementLine},
+    wire::v1::StatementLine,
 };
 
 use super::{
@@ -26,6 +26,7 @@ use crate::{
     operations::{
         AccountRow, DeleteOutcome, NewAccount, NewAccountRow, Operations, new_grant_name, start_grant_name,
     },
+    routes::ExportBody,
 };
 
 /// Longest memo that is printed, in characters.
@@ -98,14 +99,15 @@ async fn show(operations: &Operations, args: &ShowAccountArgs) -> Result<(), Com
 
 async fn grant(operations: &Operations, args: &GrantArgs) -> Result<(), CommandError> {
     let id = args.id.clone().map_or_else(new_grant_name, Ok)?;
-    let granted = operations.grant_credits(&args.account.selector, &id, args.credits, &args.memo).await;
-    let view = granted.map_err(|error| match error.kind() {
+    let granted = operations.grant_or_find(&args.account.selector, &id, args.credits, &args.memo).await;
+    let (view, is_found) = granted.map_err(|error| match error.kind() {
         ErrorKind::Unavailable | ErrorKind::Unexpected => CommandError::Fault(format!(
             "{error}\nThe credits may have been granted. The same command with `--id {id}` grants them once."
         )),
         _ => error.into(),
     })?;
-    print(&format!("{}: {} credits left\n", view.account.email, view.credits.remaining))
+    let note = if is_found { "already granted; " } else { "" };
+    print(&format!("{}: {note}{} credits left\n", view.account.email, view.credits.remaining))
 }
 
 async fn set_blocked(operations: &Operations, selector: &str, blocked: bool) -> Result<(), CommandError> {
@@ -119,8 +121,14 @@ async fn statement(operations: &Operations, args: &ShowAccountArgs) -> Result<()
     print_all::<StatementLine, _, _>(args.json, page, statement_table).await
 }
 
+/// Prints the data of an account page by page: it may have millions of ledger entries.
 async fn export(operations: &Operations, selector: &str) -> Result<(), CommandError> {
-    print_json(&pretty(&AccountExport::from(&operations.export_account(selector).await?)))
+    let export = operations.export_account(selector).await?;
+    let mut body = ExportBody::new(Arc::clone(&operations.verbatim().accounts().admin), &export);
+    while let Some(part) = body.next_part().await? {
+        print_json(&part)?;
+    }
+    Ok(())
 }
 
 async fn delete(operations: &Operations, args: &DeleteAccountArgs) -> Result<(), CommandError> {

@@ -32,7 +32,8 @@ copy that was interrupted. Stop every server first: data in use is not copied. T
 servers of an earlier version cannot use it again.
 
 Transcripts are in archive.db in the same folder, or in the same database, unless --from-archive and \
---to-archive name another location. Put a password into PGPASSWORD or ~/.pgpass rather than into the address.
+--to-archive name another location; those of storage.url are at storage.archive_url. \
+Put a password into PGPASSWORD or ~/.pgpass rather than into the address.
 
 Afterwards set storage.url to the target and start the servers. Exit status 1: not copied, with the reason.")]
 pub(super) struct CopyStorageArgs {
@@ -67,6 +68,7 @@ pub(super) async fn run(settings: &Settings, command: StorageCommand) -> Result<
     line.end();
     let copied = copied?;
     report_missing_main_file(&from);
+    report_missing_rows(&copied.rows);
     let mut text = String::new();
     if copied.resumed {
         text.push_str("an earlier copy was resumed\n");
@@ -95,10 +97,26 @@ fn store_options(
     let url = read(flag, url)?;
     let archive_url = match (archive, &url) {
         (Some(archive), _) => read(&format!("{flag}-archive"), archive)?,
+        (None, _) if url == settings.url => settings.archive_url.clone(),
         (None, StoreUrl::Sqlite(main)) => StoreUrl::Sqlite(archive_path(main)),
         (None, StoreUrl::Postgres(_)) => url.clone(),
     };
     Ok(StorageSettings { url, archive_url, ..settings.clone() }.options()?)
+}
+
+/// Reports on standard error what the source has none of: its address may be that of another database.
+fn report_missing_rows(rows: &[(&str, u64)]) {
+    let has = |wanted: &[&str]| rows.iter().any(|(table, count)| *count > 0 && wanted.contains(table));
+    if !has(&["transcripts"]) {
+        write(
+            "verbatim: the source has no transcripts; --from-archive names another location for a new copy\n",
+        );
+    }
+    if !has(&["keys", "accounts"]) {
+        write(
+            "verbatim: the source has no keys and no accounts; --from names another location for a new copy\n",
+        );
+    }
 }
 
 fn archive_path(main: &std::path::Path) -> PathBuf {

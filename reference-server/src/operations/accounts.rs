@@ -98,7 +98,7 @@ impl Operations {
             };
             let subject = Some(id.to_owned());
             let refusal = ungranted.as_ref().map(|why| format!("its credits are not granted: {why}"));
-            Ok(Completed { value: NewAccount { view, key, ungranted }, subject, refusal })
+            Ok(Completed { subject, refusal, ..Completed::done(NewAccount { view, key, ungranted }) })
         };
         self.record(Operation::new("accounts.create").with(detail), work).await
     }
@@ -122,11 +122,28 @@ impl Operations {
         credits: u64,
         memo: &str,
     ) -> Result<AccountView> {
+        self.grant_or_find(selector, grant, credits, memo).await.map(|(view, _)| view)
+    }
+
+    /// As [`Operations::grant_credits`]; also returns whether the grant was found, as
+    /// [`AccountAdmin::grant_or_find`] does.
+    pub(crate) async fn grant_or_find(
+        &self,
+        selector: &str,
+        grant: &str,
+        credits: u64,
+        memo: &str,
+    ) -> Result<(AccountView, bool)> {
         let (admin, id, memo) = (self.admin(), self.account_id(selector).await?, memo.to_owned());
         let grant = GrantId::operator_grant(grant);
         let detail = Some(format!("{credits} credits, grant {grant}"));
         let operation = Operation::new("accounts.grant").on(id.as_str()).with(detail);
-        let work = async move { Ok(Completed::done(admin.grant(&id, grant, credits, &memo).await?)) };
+        let work = async move {
+            let value = admin.grant_or_find(&id, grant, credits, &memo).await?;
+            // Also true if the store repeated the grant after it lost the result: nothing was refused.
+            let note = value.1.then_some("existed before or repeated");
+            Ok(Completed { note, ..Completed::done(value) })
+        };
         self.record(operation, work).await
     }
 
@@ -146,15 +163,8 @@ impl Operations {
         self.record(operation, async move { Ok(Completed::done(admin.statement(&id, page).await?)) }).await
     }
 
-    /// Everything that is stored about an account.
+    /// What is stored about an account, without the ledger entries, which may be millions.
     pub(crate) async fn export_account(&self, selector: &str) -> Result<AccountExport> {
-        let (admin, id) = (self.admin(), self.account_id(selector).await?);
-        let operation = Operation::new("accounts.export").on(id.as_str());
-        self.record(operation, async move { Ok(Completed::done(admin.export(&id).await?)) }).await
-    }
-
-    /// As [`Operations::export_account`], without the ledger entries, which may be millions.
-    pub(crate) async fn export_account_without_entries(&self, selector: &str) -> Result<AccountExport> {
         let (admin, id) = (self.admin(), self.account_id(selector).await?);
         let operation = Operation::new("accounts.export").on(id.as_str());
         let work = async move {
@@ -175,7 +185,7 @@ impl Operations {
                 DeleteOutcome::Deleted { .. } => None,
                 DeleteOutcome::Refused(why) => Some(why.clone()),
             };
-            Ok(Completed { value: outcome, subject: None, refusal })
+            Ok(Completed { refusal, ..Completed::done(outcome) })
         };
         self.record(operation, work).await
     }

@@ -38,7 +38,7 @@ impl Operations {
         let work = async move {
             let job = if is_paused { jobs.pause(&job).await? } else { jobs.resume(&job).await? };
             let refusal = job.status.has_ended().then(|| "it has ended".to_owned());
-            Ok(Completed { value: job, subject: None, refusal })
+            Ok(Completed { refusal, ..Completed::done(job) })
         };
         self.record(operation, work).await
     }

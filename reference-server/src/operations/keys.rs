@@ -29,7 +29,7 @@ impl Operations {
             match keys.create(request).await? {
                 CreateKeyOutcome::Created(created) => {
                     let subject = Some(created.status.id.to_string());
-                    Ok(Completed { value: created, subject, refusal: None })
+                    Ok(Completed { subject, ..Completed::done(created) })
                 }
                 CreateKeyOutcome::Invalid(bad) => Err(Error::invalid(bad.to_string())),
                 CreateKeyOutcome::Limited { .. } | CreateKeyOutcome::SubjectFull { .. } => {

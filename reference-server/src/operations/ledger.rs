@@ -15,7 +15,7 @@ impl Operations {
                 0 => None,
                 count => Some(format!("{count} differences")),
             };
-            Ok(Completed { value: report, subject: None, refusal })
+            Ok(Completed { refusal, ..Completed::done(report) })
         };
         self.record(Operation::new("ledger.audit"), work).await
     }

@@ -84,11 +84,13 @@ struct Completed<T> {
     subject: Option<String>,
     /// Why nothing was changed.
     refusal: Option<String>,
+    /// What else is known of an operation that is done.
+    note: Option<&'static str>,
 }
 
 impl<T> Completed<T> {
     fn done(value: T) -> Self {
-        Self { value, subject: None, refusal: None }
+        Self { value, subject: None, refusal: None, note: None }
     }
 }
 
@@ -217,8 +219,11 @@ impl Operations {
 /// What the audit log says of the end of an operation, and the id of what it created.
 fn result_text<T>(ended: &Result<Completed<T>>) -> (String, Option<String>) {
     let (text, subject) = match ended {
-        Ok(Completed { refusal: None, subject, .. }) => (AuditResult::DONE.to_owned(), subject.clone()),
         Ok(Completed { refusal: Some(why), subject, .. }) => (format!("refused: {why}"), subject.clone()),
+        Ok(Completed { note: Some(note), subject, .. }) => {
+            (format!("{}: {note}", AuditResult::DONE), subject.clone())
+        }
+        Ok(Completed { subject, .. }) => (AuditResult::DONE.to_owned(), subject.clone()),
         Err(error) => (format!("failed: {error}"), None),
     };
     (text.chars().take(RESULT_LENGTH_MAX).collect(), subject)

@@ -60,11 +60,41 @@ pub(crate) fn prepare(path: &Path, private: bool) -> Result<(PathBuf, FileConten
 }
 
 fn create_folder(folder: &Path) -> Result<()> {
+    let is_missing = |path: &&Path| matches!(path.try_exists(), Ok(false));
+    let missing: Vec<&Path> = folder.ancestors().take_while(is_missing).collect();
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder).map_err(|error| io_error("make the folder", folder, &error))
+    builder.create(folder).map_err(|error| io_error("make the folder", folder, &error))?;
+    #[cfg(unix)]
+    for made in missing.into_iter().rev() {
+        use rustix::fs::{Mode, OFlags};
+        // Never through a link, which the owner of the folder around it may have placed.
+        let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        if let Ok(opened) = rustix::fs::open(made, flags, Mode::empty()) {
+            give_to_owner_of_folder(&fs::File::from(opened), made);
+        }
+    }
+    #[cfg(not(unix))]
+    drop(missing);
+    Ok(())
+}
+
+/// Gives a new file or folder to the owner of the folder that it is in.
+///
+/// Otherwise a command that root runs would keep the file from the server, which runs as the owner of the data folder.
+/// Other users may not give anything away. It takes the opened file: the owner of the folder may replace what is at
+/// `path`.
+#[cfg(unix)]
+fn give_to_owner_of_folder(made: &fs::File, path: &Path) {
+    use std::os::unix::fs::{MetadataExt as _, fchown};
+    let Some(folder) = path.parent() else { return };
+    if let (Ok(new), Ok(around)) = (made.metadata(), fs::metadata(folder))
+        && new.uid() != around.uid()
+    {
+        let _ = fchown(made, Some(around.uid()), Some(around.gid()));
+    }
 }
 
 /// Whether the file system is read-only, which the permissions do not show.
@@ -85,14 +115,24 @@ fn check_folder(folder: &Path) -> Result<()> {
 
 fn create_file(file: &Path) -> io::Result<()> {
     let mut options = OpenOptions::new();
-    // Another process may create it at the same time: both then open the same file.
-    options.write(true).create(true).truncate(false);
+    options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let made = options.open(file)?;
-    // A umask that removes the owner's permissions is not meant for this file.
+    let (made, is_new) = match options.open(file) {
+        // Another process creates it at the same time, or a link names a missing file.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            (options.create_new(false).create(true).truncate(false).open(file)?, false)
+        }
+        opened => (opened?, true),
+    };
     #[cfg(unix)]
-    made.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+    if is_new {
+        // A umask that removes the owner's permissions is not meant for this file.
+        made.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+        give_to_owner_of_folder(&made, file);
+    }
+    #[cfg(not(unix))]
+    let _ = is_new;
     made.sync_all()?;
     // The directory entry must survive a power cut as well as the content.
     #[cfg(unix)]

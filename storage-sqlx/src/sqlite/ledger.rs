@@ -71,11 +71,15 @@ const POOLS_SINCE: &str = "SELECT
     (SELECT coalesce(sum(amount), 0) FROM ledger_entries
         WHERE wallet = ?1 AND bucket = '' AND kind IN ('spent', 'charged') AND at >= ?3)";
 
-/// A wallet that only entries or open holds name has lost its pools, and the audit must find it.
+/// A wallet that only entries or open holds with an amount name has lost its pools, and the audit must find it. So must
+/// one of an open hold that is not stored.
 const WALLETS: &str = "WITH named AS (
         SELECT wallet FROM ledger_pools WHERE wallet > ?1
         UNION SELECT wallet FROM ledger_entries WHERE wallet > ?1
-        UNION SELECT wallet FROM ledger_open WHERE wallet > ?1
+        UNION SELECT o.wallet FROM ledger_open o WHERE o.wallet > ?1 AND (
+            SELECT max(json_extract(leg.value, '$.amount')) FROM ledger_holds h, json_each(h.legs) AS leg
+            WHERE h.id = o.hold AND json_extract(leg.value, '$.wallet') = o.wallet
+        ) IS NOT 0
         ORDER BY wallet LIMIT ?2
     )
     SELECT named.wallet, json_group_array(json_object('wallet', p.wallet, 'bucket', bucket, 'cap', cap,

@@ -48,7 +48,7 @@ const PUT_LINK: &str = "INSERT INTO sign_in_links (digest, account, expires_at) 
 const LINK_ACCOUNT: &str = "SELECT account FROM sign_in_links WHERE digest = $1";
 /// Only one of concurrent redemptions changes the row.
 const USE_LINK: &str = "UPDATE sign_in_links SET used_for = $2
-    WHERE digest = $1 AND used_for IS NULL AND expires_at > $3";
+    WHERE digest = $1 AND used_for IS NULL AND expires_at > $3 AND expires_at <= $4";
 const FIND_REDEEMED: &str = "SELECT s.id, s.account, s.device, s.created_at, s.last_seen_at, s.expires_at
     FROM sign_in_links l JOIN sessions s ON s.digest = l.used_for WHERE l.digest = $1 AND l.used_for = $2";
 
@@ -142,7 +142,8 @@ impl WriteTx for RedeemLinkRequest {
 
     async fn run<S: DbSession>(&self, db: &mut S) -> DbResult<Option<Session>> {
         let now = self.now.as_millis();
-        if db.execute(USE_LINK, &values![&self.link, &self.digest, now]).await? == 0 {
+        let expiry_max = SignInLink::expiry_max(self.now).as_millis();
+        if db.execute(USE_LINK, &values![&self.link, &self.digest, now, expiry_max]).await? == 0 {
             let repeated = db.row(FIND_REDEEMED, &values![&self.link, &self.digest]).await?;
             return repeated.map(|mut row| read(&mut row)).transpose();
         }

@@ -132,7 +132,8 @@ pub(crate) async fn check_unreadable_job_in_lists(store: &dyn JobStore, mut run:
     let figures = store.figures().await.unwrap();
     let queued = figures.iter().find(|found| found.status == JobStatus::Queued);
     assert_eq!(queued.map(|found| found.jobs), Some(3), "{figures:?}");
-    assert_eq!(store.delete_for_account(&one).await.unwrap(), 3);
+    assert_eq!(store.discard_for_account(&one).await.unwrap(), 3);
+    assert_eq!(store.delete_ended(timestamp(1), 9).await.unwrap(), 3);
     assert_eq!(ids(store.unfinished(PageRequest::first()).await.unwrap().items), ["d"]);
 }
 

@@ -263,6 +263,37 @@ async fn sqlite_open_creates_owner_only_files() {
     assert_eq!(mode(inner.join("empty.db")), 0o600);
 }
 
+/// A command that root runs must not keep the files from the server.
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sqlite_open_new_file_belongs_to_owner_of_folder() {
+    use std::os::unix::fs::{MetadataExt, chown};
+    const OWNER: u32 = 1_234;
+    let folder = tempfile::tempdir().unwrap();
+    // Only root may give files away.
+    if chown(folder.path(), Some(OWNER), Some(OWNER)).is_err() {
+        return;
+    }
+    let file = folder.path().join("outer/data/verbatim.db");
+    let store = SqliteStore::open(SqliteOptions::new(&file)).await.unwrap();
+    store.get_or_create("cookies", vec![1]).await.unwrap();
+    for name in ["outer", "outer/data", "outer/data/verbatim.db", "outer/data/verbatim.db-wal"] {
+        let found = fs::metadata(folder.path().join(name)).unwrap();
+        assert_eq!((found.uid(), found.gid()), (OWNER, OWNER), "{name}");
+    }
+}
+
+/// The data may be on another disk.
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sqlite_open_link_to_missing_file_creates_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let (link, file) = (folder.path().join("verbatim.db"), folder.path().join("linked.db"));
+    std::os::unix::fs::symlink(&file, &link).unwrap();
+    SqliteStore::open(SqliteOptions::new(&link)).await.unwrap().close().await;
+    assert!(file.exists());
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sqlite_open_locked_file_times_out_with_file_name() {
     let folder = tempfile::tempdir().unwrap();

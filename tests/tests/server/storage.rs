@@ -114,3 +114,21 @@ fn storage_empty_file_is_initialized() -> Result<()> {
     run_ok(verbatim(data.path(), &["keys", "create"]), b"")?;
     Ok(())
 }
+
+/// An empty file of keys and accounts beside transcripts is a lost one; a missing one is made.
+#[test]
+fn storage_empty_ledger_beside_transcripts_is_rejected() -> Result<()> {
+    let data = TempDir::new()?;
+    let import = ["import", "-", "--video", "dyke-walk-0", "--lang", "en"];
+    let words = b"1\n00:00:01,000 --> 00:00:02,000\nThe sheep keep the grass short.\n";
+    run_ok(verbatim(data.path(), &import), words)?;
+    let file = data.path().join("verbatim.db");
+    assert!(!file.exists(), "an import makes the archive only");
+    std::fs::write(&file, "")?;
+    let message = start_error(data.path())?;
+    assert!(message.contains("verbatim.db is empty") && message.contains("from a backup"), "{message}");
+    assert_eq!(std::fs::metadata(&file)?.len(), 0, "the file was changed");
+    std::fs::remove_file(&file)?;
+    run_ok(verbatim(data.path(), &["keys", "create"]), b"")?;
+    Ok(())
+}

@@ -28,13 +28,11 @@ pub struct AccountView {
     pub credits: CreditBalance,
 }
 
-/// The stored data of an account, for its owner.
+/// The stored data of an account, for its owner, without its ledger entries: [`AccountAdmin::statement`] lists them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccountExport {
     /// The account, its plan and credits.
     pub view: AccountView,
-    /// All ledger entries of its credits, oldest first.
-    pub entries: Vec<Entry>,
     /// All its orders, oldest first.
     pub orders: Vec<Order>,
     /// Its live keys, oldest first; empty if the directory does not list them.
@@ -90,8 +88,8 @@ impl AccountAdmin {
     /// Adds credits that do not expire, once per `id`. Returns the account with its new credits.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`]; [`ErrorKind::Invalid`] for an amount of 0 or out of range, or a memo longer
-    /// than 256 bytes; [`ErrorKind::Conflict`] if the id was used for another grant; the errors of the ports.
+    /// [`ErrorKind::NotFound`]; [`ErrorKind::Invalid`] for an empty id, an amount of 0 or out of range, or a memo
+    /// longer than 256 bytes; [`ErrorKind::Conflict`] if the id was used for another grant; the errors of the ports.
     pub async fn grant(
         self: &Arc<Self>,
         selector: &str,
@@ -99,13 +97,33 @@ impl AccountAdmin {
         amount: u64,
         memo: &str,
     ) -> Result<AccountView> {
+        self.grant_or_find(selector, id, amount, memo).await.map(|(view, _)| view)
+    }
+
+    /// As [`AccountAdmin::grant`]; also returns whether the grant was found: an earlier call made it, or an earlier
+    /// try of this call, whose result was lost.
+    ///
+    /// # Errors
+    /// As [`AccountAdmin::grant`].
+    pub async fn grant_or_find(
+        self: &Arc<Self>,
+        selector: &str,
+        id: GrantId,
+        amount: u64,
+        memo: &str,
+    ) -> Result<(AccountView, bool)> {
         let (admin, selector, memo) = (Arc::clone(self), selector.to_owned(), memo.to_owned());
         let work = async move {
+            if id == GrantId::operator_grant("") {
+                return Err(Error::invalid("the id of a grant is empty"));
+            }
             let account = admin.find(&selector).await?;
             let (wallet, now) = (account.wallet.clone(), admin.context.now());
             let grant = GrantRequest { id, wallet, amount, now, memo };
-            match admin.context.retry_store(|| admin.credits.ledger.grant(grant.clone())).await? {
-                GrantOutcome::Granted { .. } | GrantOutcome::Exists => admin.view(account).await,
+            let outcome = admin.context.retry_store(|| admin.credits.ledger.grant(grant.clone())).await?;
+            match outcome {
+                GrantOutcome::Granted { .. } => Ok((admin.view(account).await?, false)),
+                GrantOutcome::Exists => Ok((admin.view(account).await?, true)),
                 GrantOutcome::Conflict => {
                     let message =
                         format!("grant {} exists for another account or amount; use a new id", grant.id);
@@ -142,31 +160,7 @@ impl AccountAdmin {
         self.context.transcripts.task(work).await?
     }
 
-    /// The stored data of an account.
-    ///
-    /// # Errors
-    /// [`ErrorKind::NotFound`]; the errors of the ports.
-    pub async fn export(self: &Arc<Self>, selector: &str) -> Result<AccountExport> {
-        let (admin, selector) = (Arc::clone(self), selector.to_owned());
-        let work = async move {
-            let mut export = admin.read_export(admin.find(&selector).await?).await?;
-            let mut page = PageRequest::first();
-            loop {
-                let wallet = &export.view.account.wallet;
-                let read = || admin.credits.ledger.entries(wallet, page.clone());
-                let found = admin.context.retry_store(read).await?;
-                export.entries.extend(found.items);
-                match found.next {
-                    Some(next) => page.after = Some(next),
-                    None => return Ok(export),
-                }
-            }
-        };
-        self.context.transcripts.task(work).await?
-    }
-
-    /// As [`AccountAdmin::export`], without the entries, which may be millions: [`AccountAdmin::statement`] has them in
-    /// pages.
+    /// The stored data of an account, without the ledger entries, which may be millions.
     ///
     /// # Errors
     /// The errors of the ports.
@@ -186,7 +180,7 @@ impl AccountAdmin {
         // About as many jobs of an account are stored as fit on a page.
         let jobs = context.retry_store(|| self.jobs.jobs_of(id, PageRequest::first())).await?.items;
         let view = self.view(account).await?;
-        Ok(AccountExport { view, entries: Vec::new(), orders, keys, sessions, jobs })
+        Ok(AccountExport { view, orders, keys, sessions, jobs })
     }
 
     /// Changes an account, with retries after concurrent changes; returns the stored account.

@@ -6,18 +6,17 @@ use sha2::{Digest, Sha256};
 
 use super::{
     AccountCredits, AccountPrincipal, Authenticator, IdempotencyState, IdempotencyStore, RequestGuard,
-    StoredHeader, StoredResponse, V1Error,
+    StoredResponse, V1Error,
     call_context::CallContext,
-    charge::derive_id,
+    charge::{CreditHold, derive_id},
     idempotency_lease::{IdempotencyLease, KEY_OF_OTHER_REQUEST, KeyedAttempt},
     rate_limit::AccountLimits,
-    reply_metadata::ReplyMetadata,
+    reply_metadata::{ReplyMetadata, mark_replayed},
 };
 use crate::{
     archive::{FindOutcome, TrackSelector},
     debug_fields,
     engine::NoTranscript,
-    headers,
     ids::Holder,
     names::names,
     video::VideoId,
@@ -108,6 +107,14 @@ pub enum V1Admission {
     Admitted(Box<RequestGuard>),
 }
 
+/// Outcome of the replay of a response.
+enum ReplayOutcome {
+    /// The response, to be sent again.
+    Response(StoredResponse),
+    /// Only that it was delivered, with the hold that pays for it: it is made again.
+    Omitted(Option<CreditHold>),
+}
+
 /// Admits requests: key, replay and rate limit.
 ///
 /// Uses the idempotency store, the engine's archive, the ledger for the hold of a replay, the directory and the rate
@@ -127,7 +134,7 @@ impl Admission {
     ///
     /// The parameters of the request, and the format of its idempotency key, are checked afterwards. A replay, a
     /// request whose key is still in use, and one with another body count for a separate limit, which is six
-    /// times as high.
+    /// times as high. A repeat of a long transcript, which is made again, counts for both.
     ///
     /// # Errors
     /// [`V1Error::Unauthorized`]; [`V1Error::BadRequest`] for an idempotency key that is malformed or was
@@ -189,7 +196,7 @@ impl Admission {
         Ok(V1Admission::Admitted(Box::new(guard)))
     }
 
-    /// Acquires the lease of an idempotency key; returns the stored response if there is one.
+    /// Acquires the lease of an idempotency key; returns the stored response if there is one to replay.
     async fn begin(
         &self,
         guard: &mut RequestGuard,
@@ -217,7 +224,13 @@ impl Admission {
         }
         match state {
             IdempotencyState::New => Ok(None),
-            IdempotencyState::Completed(response) => self.replay(response).await.map(Some),
+            IdempotencyState::Completed(response) => match self.replay(response).await? {
+                ReplayOutcome::Response(response) => Ok(Some(response)),
+                ReplayOutcome::Omitted(hold) => {
+                    guard.set_repeated(hold);
+                    Ok(None)
+                }
+            },
             IdempotencyState::InProgress => Err(V1Error::Conflict(
                 "A request with this Idempotency-Key is still running. Retry in a few seconds.".to_owned(),
             )),
@@ -227,24 +240,27 @@ impl Admission {
 
     /// Replays a stored response.
     /// The process that stored it may have died before it settled the hold, so the hold is settled here; that
-    /// changes nothing if it was settled or has expired.
+    /// changes nothing if it was settled or has expired. The hold of a response that is made again is settled when
+    /// that is delivered, which may fail.
     ///
     /// If the video was withdrawn since, the response is not replayed, and the hold is released.
-    async fn replay(&self, mut response: StoredResponse) -> Result<StoredResponse, V1Error> {
-        let ReplyMetadata { hold, video } = ReplyMetadata::take(&mut response);
+    async fn replay(&self, mut response: StoredResponse) -> Result<ReplayOutcome, V1Error> {
+        let ReplyMetadata { hold, video, is_omitted } = ReplyMetadata::take(&mut response);
         let withdrawal = match &video {
             Some(video) => self.check_not_withdrawn(video).await,
             None => Ok(()),
         };
         match (&hold, &withdrawal) {
-            (Some(hold), Ok(())) => self.credits.settle_hold(hold).await?,
+            (Some(hold), Ok(())) if !is_omitted => self.credits.settle_hold(hold).await?,
             (Some(hold), Err(V1Error::Unavailable(_))) => self.credits.release_hold(hold).await,
             _ => {}
         }
         withdrawal?;
-        let name = headers::IDEMPOTENT_REPLAYED.to_ascii_lowercase();
-        response.headers.push(StoredHeader { name, value: "true".to_owned() });
-        Ok(response)
+        if is_omitted {
+            return Ok(ReplayOutcome::Omitted(hold));
+        }
+        mark_replayed(&mut response);
+        Ok(ReplayOutcome::Response(response))
     }
 
     /// Fails if the video was withdrawn.

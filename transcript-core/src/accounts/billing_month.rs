@@ -2,7 +2,7 @@
 
 use jiff::{ToSpan, civil};
 
-use crate::time::Timestamp;
+use crate::time::{CLOCK_LEAD_MAX, Timestamp};
 
 /// A month of an account: start inclusive, end exclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +18,8 @@ impl BillingMonth {
     ///
     /// Each month begins on the anchor's day of the month, at its time of day in UTC; a calendar month without
     /// that day uses its last day. Months never drift: after 31 January come the last day of February and
-    /// 31 March. A time before the anchor counts as the anchor.
+    /// 31 March. A time up to a day before the anchor counts as the anchor, whose clock may have been ahead;
+    /// an anchor that is further ahead is of a wrong clock, and months are counted back from it.
     ///
     /// ```
     /// use transcript_core::{Timestamp, accounts::BillingMonth};
@@ -30,7 +31,7 @@ impl BillingMonth {
     /// assert_eq!(BillingMonth::new(anchor, first.end).end.to_string(), "2027-03-31T14:30:00Z");
     /// ```
     pub fn new(anchor: Timestamp, now: Timestamp) -> Self {
-        let now = now.max(anchor);
+        let now = if anchor.since(now) > CLOCK_LEAD_MAX { now } else { now.max(anchor) };
         let (first, today) = (anchor.civil(), now.civil());
         let years = i32::from(today.year()) - i32::from(first.year());
         let months = years * 12 + i32::from(today.month()) - i32::from(first.month());
@@ -107,7 +108,18 @@ mod tests {
     fn billing_month_before_anchor_is_first_month() {
         let anchor = at("2027-01-31T14:30:00");
         assert_eq!(BillingMonth::new(anchor, before(anchor)), BillingMonth::new(anchor, anchor));
-        assert_eq!(BillingMonth::new(anchor, Timestamp::from_millis(0)).start, anchor);
+        assert_eq!(BillingMonth::new(anchor, at("2027-01-30T14:30:00")).start, anchor);
+    }
+
+    #[test]
+    fn billing_months_before_anchor_of_wrong_clock_are_counted_back() {
+        let anchor = at("2028-01-31T14:30:00");
+        let month = |now: &str| BillingMonth::new(anchor, at(now));
+        let february = BillingMonth { start: at("2027-01-31T14:30:00"), end: at("2027-02-28T14:30:00") };
+        assert_eq!((month("2027-01-31T14:30:00"), month("2027-02-28T14:29:59")), (february, february));
+        assert_eq!(month("2027-02-28T14:30:00").start, february.end);
+        assert_eq!(month("2028-01-30T14:29:59").end, anchor, "the first month follows");
+        assert_eq!(month("2028-01-30T14:30:00").start, anchor);
     }
 
     #[test]

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use super::{AccountAdmin, Order, OrderState, admin::account_not_found, orders::is_sandbox};
+use super::{
+    AccountAdmin, Order, OrderState, admin::account_not_found, jobs::STORED_MAX, orders::is_sandbox,
+};
 use crate::{
     directory::{Account, EraseOutcome},
     error::{Error, ErrorKind, Result, Retry},
-    ids::OrderId,
+    ids::{AccountId, OrderId},
     time::Timestamp,
 };
 
@@ -53,7 +55,8 @@ impl AccountAdmin {
     /// Erases an account: its address, keys, tokens, sessions, queued mails, jobs and provider ids.
     ///
     /// The history of its credits and its orders stays, under ids that do not identify the person; remaining
-    /// credits are lost. Stored responses expire within a day. The address can register again.
+    /// credits are lost. Stored responses expire within a day. The address can register again. Its jobs end first and
+    /// are deleted last, job by job: if the process ends before that, the servers delete them.
     ///
     /// `account` is the version that the decision was based on: if it has changed since, nothing is deleted. A change
     /// during the call fails it only if it adds [`ProviderRefs`], or blocks the account. `force` also erases an account
@@ -72,17 +75,15 @@ impl AccountAdmin {
             admin.check_refs(&account, force).await?;
             let AccountAdmin { context, outbox, sessions, jobs, .. } = &*admin;
             let now = context.now();
-            // Mails are cancelled, sessions end and jobs are deleted first, so that a repeat after a failure still finds
-            // the account.
+            // Mails are cancelled, and sessions and jobs end first, so that a repeat after a failure still finds the
+            // account. Then the servers delete the jobs, also if this process ends.
             context.retry_store(|| outbox.cancel_for_address(&account.email, now)).await?;
             context.retry_store(|| sessions.revoke_sessions(&account.id, None)).await?;
-            context.retry_store(|| jobs.delete_for_account(&account.id)).await?;
+            context.retry_store(|| jobs.discard_for_account(&account.id)).await?;
             for _ in 0..ATTEMPTS_MAX {
                 match admin.erase_version(&account, version, now).await? {
                     EraseOutcome::Erased => {
-                        // A request that was admitted before may have created a job since.
-                        let deleted = context.retry_store(|| jobs.delete_for_account(&account.id)).await;
-                        if let Err(error) = deleted {
+                        if let Err(error) = admin.delete_jobs(&account.id).await {
                             tracing::error!(account = %account.id, %error, "jobs of an erased account not deleted");
                         }
                         return Ok(());
@@ -101,6 +102,21 @@ impl AccountAdmin {
             Err(changed())
         };
         self.context.transcripts.task(work).await?
+    }
+
+    /// Deletes the jobs of an erased account, each in a transaction: the items of all may be half a million.
+    async fn delete_jobs(&self, account: &AccountId) -> Result<()> {
+        let context = &self.context;
+        // A request that was admitted before may have created a job since.
+        context.retry_store(|| self.jobs.discard_for_account(account)).await?;
+        // Only discarded jobs ended before that time.
+        let before = Timestamp::from_millis(1);
+        for _ in 0..STORED_MAX {
+            if context.retry_store(|| self.jobs.delete_ended(before, 1)).await? == 0 {
+                break;
+            }
+        }
+        Ok(())
     }
 
     async fn check_refs(self: &Arc<Self>, account: &Account, force: bool) -> Result<()> {

@@ -1,11 +1,12 @@
 //! Internal metadata of a stored response, never sent to clients.
 
 use super::{StoredHeader, StoredResponse, charge::CreditHold};
-use crate::{ids::HoldId, video::VideoId};
+use crate::{headers, ids::HoldId, video::VideoId};
 
 /// The names of the metadata entries. HTTP allows no such header name, so that none can be sent.
 const HOLD: &str = ":hold";
 const VIDEO: &str = ":video";
+const OMITTED: &str = ":omitted";
 
 /// Metadata of a stored response.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -14,6 +15,8 @@ pub(super) struct ReplyMetadata {
     pub(super) hold: Option<CreditHold>,
     /// The video of the response: there is no replay after its withdrawal.
     pub(super) video: Option<VideoId>,
+    /// Whether the response was delivered and is not stored: a repeat does the work again at no cost.
+    pub(super) is_omitted: bool,
 }
 
 impl ReplyMetadata {
@@ -28,6 +31,9 @@ impl ReplyMetadata {
         if let Some(video) = &self.video {
             entry(VIDEO, video.to_string());
         }
+        if self.is_omitted {
+            entry(OMITTED, String::new());
+        }
     }
 
     /// Removes the metadata from a stored response and returns it.
@@ -37,12 +43,19 @@ impl ReplyMetadata {
             match name.as_str() {
                 HOLD => metadata.hold = parse_hold(value),
                 VIDEO => metadata.video = VideoId::from_name(value),
+                OMITTED => metadata.is_omitted = true,
                 _ => return true,
             }
             false
         });
         metadata
     }
+}
+
+/// Marks a response as that of a repeated request.
+pub(super) fn mark_replayed(response: &mut StoredResponse) {
+    let name = headers::IDEMPOTENT_REPLAYED.to_ascii_lowercase();
+    response.headers.push(StoredHeader { name, value: "true".to_owned() });
 }
 
 fn parse_hold(entry: &str) -> Option<CreditHold> {
@@ -67,8 +80,9 @@ mod tests {
         let video = VideoId::new(Platform::YouTube, "dQw4w9WgXcQ").unwrap();
         for metadata in [
             ReplyMetadata::default(),
-            ReplyMetadata { hold: Some(hold.clone()), video: None },
-            ReplyMetadata { hold: Some(hold), video: Some(video) },
+            ReplyMetadata { hold: Some(hold.clone()), ..ReplyMetadata::default() },
+            ReplyMetadata { hold: Some(hold), video: Some(video), is_omitted: false },
+            ReplyMetadata { is_omitted: true, ..ReplyMetadata::default() },
         ] {
             let mut stored = response.clone();
             metadata.put(&mut stored);

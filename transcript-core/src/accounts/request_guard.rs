@@ -15,7 +15,7 @@ use super::{
     fetch_payment::{FetchKey, FetchPayment, RequestEnd},
     idempotency_lease::IdempotencyLease,
     prepaid::PrepaidDelivery,
-    reply_metadata::ReplyMetadata,
+    reply_metadata::{ReplyMetadata, mark_replayed},
     transcript::LanguagePreference,
 };
 use crate::{
@@ -24,6 +24,11 @@ use crate::{
     ledger::{HoldGuard, HoldRequest},
     video::VideoId,
 };
+
+/// The longest body of a transcript that is stored for replays, in bytes. A repeat makes a longer one again.
+const STORED_TRANSCRIPT_MAX: usize = 16 * 1024;
+/// The status that is stored in place of a longer one. A server of an earlier version replays it as it is.
+const OMITTED_STATUS: u16 = 503;
 
 /// Resources of a call, to be released or settled at its end.
 #[derive(Default)]
@@ -47,12 +52,17 @@ impl GuardedResources {
         self.lease.is_none() && self.hold.is_none()
     }
 
-    /// Stores the response for replays, if there is an idempotency key.
-    async fn store_response(&self, response: &StoredResponse) -> Result<(), V1Error> {
+    /// Stores the response of `route` for replays, if there is an idempotency key; of a long transcript only that it
+    /// was delivered.
+    async fn store_response(&self, route: V1Endpoint, response: &StoredResponse) -> Result<(), V1Error> {
         let Some(lease) = &self.lease else { return Ok(()) };
-        let mut stored = response.clone();
+        let is_omitted = route == V1Endpoint::Transcript && response.body.len() > STORED_TRANSCRIPT_MAX;
+        let mut stored = match is_omitted {
+            true => StoredResponse { status: OMITTED_STATUS, headers: Vec::new(), body: Vec::new() },
+            false => response.clone(),
+        };
         let hold = self.hold.as_ref().filter(|_| !self.may_be_prepaid()).map(CreditHold::from);
-        ReplyMetadata { hold, video: self.video.clone() }.put(&mut stored);
+        ReplyMetadata { hold, video: self.video.clone(), is_omitted }.put(&mut stored);
         lease.complete(stored).await
     }
 
@@ -101,6 +111,12 @@ impl GuardedResources {
     }
 }
 
+/// The call that another one repeats: its response was delivered and not stored.
+struct RepeatedCall {
+    /// The hold of its credits, which is still open if its server ended before it settled it.
+    hold: Option<CreditHold>,
+}
+
 /// An admitted call. It ends with a response ([`RequestGuard::deliver`]) or an error
 /// ([`RequestGuard::reject`]). Drop, for example when the client disconnects, ends its hold and releases its lease.
 pub struct RequestGuard {
@@ -110,6 +126,8 @@ pub struct RequestGuard {
     rate: RateLimitStatus,
     /// The id of the work: the same for every attempt with the same idempotency key.
     work_id: String,
+    /// The call that this one repeats: then this one costs nothing.
+    repeated: Option<RepeatedCall>,
     resources: GuardedResources,
 }
 
@@ -120,7 +138,8 @@ impl RequestGuard {
         let rate = RateLimitStatus { name: "", limit: 0, window_s: 0, remaining: 0, reset_s: 0 };
         let work_id = credits.context.random_id(route.as_str());
         let (credits, caller) = (Arc::clone(credits), Box::new(caller));
-        Self { credits, caller, route, rate, work_id, resources: GuardedResources::default() }
+        let resources = GuardedResources::default();
+        Self { credits, caller, route, rate, work_id, repeated: None, resources }
     }
 
     pub(super) fn set_rate(&mut self, rate: RateLimitStatus) {
@@ -136,6 +155,13 @@ impl RequestGuard {
     /// Drops the lease without releasing it: another attempt has it.
     pub(super) fn discard_lease(&mut self) {
         self.resources.lease = None;
+    }
+
+    /// Marks the call as a repeat of one whose response was delivered and not stored. It holds no lease.
+    ///
+    /// [`RequestGuard::deliver`] settles `hold`, that of the repeated call: a repeat that fails is free.
+    pub(super) fn set_repeated(&mut self, hold: Option<CreditHold>) {
+        self.repeated = Some(RepeatedCall { hold });
     }
 
     /// The authenticated caller.
@@ -184,7 +210,9 @@ impl RequestGuard {
         // A repeat is prepaid whichever track is fetched or archived for it.
         let delivery = PrepaidDelivery::new(&self.credits, &self.caller.account, video, &requested);
         let key = FetchKey { account, route, video: video.clone(), requested, selector: selector.clone() };
-        let fetch = match self.credits.abandoned_fetches.adopt(&key) {
+        // A repeat costs nothing, so it leaves the hold of another request alone.
+        let adopted = if self.repeated.is_some() { None } else { self.credits.abandoned_fetches.adopt(&key) };
+        let fetch = match adopted {
             Some((fetch, hold)) => {
                 self.resources.hold = Some(hold);
                 fetch
@@ -231,7 +259,7 @@ impl RequestGuard {
     /// # Cancellation
     /// If the future is dropped, the guard releases a hold that the ledger may have opened.
     async fn hold(&mut self, cost: u64, memo: &str) -> Result<u64, V1Error> {
-        if self.resources.hold.is_some() {
+        if self.repeated.is_some() || self.resources.hold.is_some() {
             return self.credits_left().await;
         }
         let request = self.hold_request(cost, memo);
@@ -255,6 +283,9 @@ impl RequestGuard {
     ///
     /// If the response is to be stored, the credits are only held, and settled when it is.
     async fn charge(&mut self, cost: u64, memo: &str) -> Result<Option<u64>, V1Error> {
+        if self.repeated.is_some() {
+            return Ok(self.credits_left().await.ok());
+        }
         if self.resources.lease.is_some() {
             return self.hold_or_consume(cost, memo).await.map(Some);
         }
@@ -306,20 +337,25 @@ impl RequestGuard {
     ///
     /// # Errors
     /// [`V1Error::Conflict`] if another attempt with the same idempotency key took over;
-    /// [`V1Error::Internal`] if the response cannot be stored. Nothing is charged.
+    /// [`V1Error::Internal`] if the response cannot be stored. Nothing is charged. For a repeat,
+    /// [`V1Error::Internal`] if the hold of the repeated call cannot be settled; the next repeat settles it.
     ///
     /// # Cancellation
     /// Once polled, the work continues to its end, also when the future is dropped: the answer was ready and
     /// the client was connected.
     pub async fn deliver(mut self, response: StoredResponse) -> Result<StoredResponse, V1Error> {
         let resources = std::mem::take(&mut self.resources);
+        if let Some(repeated) = self.repeated.take() {
+            return self.deliver_repeat(repeated, response).await;
+        }
         if resources.is_empty() {
             return Ok(response);
         }
+        let route = self.route;
         let work = async move {
             let is_success = (200..300).contains(&response.status);
             let stored = match is_success {
-                true => resources.store_response(&response).await,
+                true => resources.store_response(route, &response).await,
                 false => Ok(()),
             };
             match is_success && stored.is_ok() {
@@ -329,6 +365,24 @@ impl RequestGuard {
             stored.map(|()| response)
         };
         self.credits.context.finish(work).await.unwrap_or_else(|| Err(V1Error::interrupted()))
+    }
+
+    /// Ends a repeat with the response that was made again; settles the hold of the repeated call if it is open.
+    async fn deliver_repeat(
+        &self,
+        repeated: RepeatedCall,
+        mut response: StoredResponse,
+    ) -> Result<StoredResponse, V1Error> {
+        if !(200..300).contains(&response.status) {
+            return Ok(response);
+        }
+        if let Some(hold) = repeated.hold {
+            let credits = Arc::clone(&self.credits);
+            let settled = self.credits.context.finish(async move { credits.settle_hold(&hold).await }).await;
+            settled.unwrap_or_else(|| Err(V1Error::interrupted()))?;
+        }
+        mark_replayed(&mut response);
+        Ok(response)
     }
 
     /// Ends the call without a response; returns the error once hold and lease are released.

@@ -1,13 +1,13 @@
 //! The port of browser sessions and sign-in links.
 
-use std::fmt;
+use std::{fmt, time::Duration};
 
 use async_trait::async_trait;
 
 use crate::{
     error::Result,
     ids::{AccountId, SessionId},
-    time::Timestamp,
+    time::{CLOCK_LEAD_MAX, Timestamp},
 };
 
 /// A session: a browser in which the holder of an account is signed in. Its token is not part of it.
@@ -49,6 +49,16 @@ pub struct SignInLink {
     pub expires_at: Timestamp,
     /// Current time.
     pub now: Timestamp,
+}
+
+impl SignInLink {
+    /// How long a link is valid.
+    pub const VALIDITY: Duration = Duration::from_secs(30 * 60);
+
+    /// The latest expiry of a link that is valid at `now`: a clock that was ahead made those with a later one.
+    pub fn expiry_max(now: Timestamp) -> Timestamp {
+        now.plus(Self::VALIDITY.saturating_add(CLOCK_LEAD_MAX))
+    }
 }
 
 /// The redemption of a sign-in link for a new session.
@@ -113,7 +123,8 @@ pub trait SessionStore: fmt::Debug + Send + Sync + 'static {
     /// Redeems a sign-in link, and opens a session as [`SessionStore::open_session`], in one transaction.
     ///
     /// **Behaviour**
-    /// - `None` for an unknown, used or expired link (`expires_at` at or before `now`); nothing changes.
+    /// - `None` for an unknown, used or expired link (`expires_at` at or before `now`), and for one that expires after
+    ///   [`SignInLink::expiry_max`]; nothing changes.
     /// - The same redemption again (link and digest) returns the session while it exists.
     ///
     /// # Errors

@@ -15,7 +15,7 @@ use crate::{
     ids::{AccountId, SessionId},
     keyed_digest::KeyedDigest,
     limits::{MINUTE_MS, network_hasher::NetworkHasher},
-    time::{Random, Timestamp},
+    time::{CLOCK_LEAD_MAX, Random, Timestamp},
 };
 
 /// The random bytes of a token: 256 bits, in hexadecimal.
@@ -26,8 +26,6 @@ const DAY: Duration = Duration::from_secs(24 * 3_600);
 const IDLE_MAX: Duration = DAY.saturating_mul(30);
 /// How long a session lasts at most.
 const AGE_MAX: Duration = DAY.saturating_mul(180);
-/// How far ahead the clock of another server may be. A session that expires later was opened by a wrong clock.
-const CLOCK_LEAD_MAX: Duration = DAY;
 /// The use of a session is stored at most once in this time: a page view is a read.
 const TOUCH_INTERVAL: Duration = Duration::from_secs(3_600);
 /// Maximum number of sessions of an account.

@@ -135,7 +135,8 @@ pub trait Directory: fmt::Debug + Send + Sync + 'static {
     ///
     /// **Behaviour**
     /// - Unknown, void, used and expired tokens (`expires_at` at or before `key.now`) are [`RedeemOutcome::Invalid`].
-    ///   The same redemption again (key id and digest) returns the first outcome while that key is live.
+    ///   So are, in the stores of this project, those that expire after [`VerificationToken::expiry_max`]. The same
+    ///   redemption again (key id and digest) returns the first outcome while that key is live.
     /// - For an address without an account, an account is created with `new_account` and `new_wallet`, on the free
     ///   plan, with its months anchored at `key.now`.
     /// - For an address with an account, `confirmed` must be set; otherwise the outcome is

@@ -1,12 +1,14 @@
 //! Records of API keys, accounts and verification tokens.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use super::KeyAccess;
 use crate::{
     ids::{AccountId, KeyId, WalletId},
     names::names,
-    time::Timestamp,
+    time::{CLOCK_LEAD_MAX, Timestamp},
 };
 
 /// Record of a new key, without the key itself.
@@ -220,6 +222,16 @@ pub struct VerificationToken {
     pub expires_at: Timestamp,
     /// Current time.
     pub now: Timestamp,
+}
+
+impl VerificationToken {
+    /// How long the token of a mail is valid.
+    pub const VALIDITY: Duration = Duration::from_secs(24 * 3_600);
+
+    /// The latest expiry of a token that is valid at `now`: a clock that was ahead made those with a later one.
+    pub fn expiry_max(now: Timestamp) -> Timestamp {
+        now.plus(Self::VALIDITY.saturating_add(CLOCK_LEAD_MAX))
+    }
 }
 
 /// Request to redeem a verification token.

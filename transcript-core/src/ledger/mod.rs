@@ -161,8 +161,8 @@ pub trait Ledger: fmt::Debug + Send + Sync + 'static {
     /// Lists all wallets with all pools that were ever used.
     ///
     /// **Behaviour**: with the entries, this is the input of the audit. An allowance's limit is the last known one. A
-    /// wallet that only entries or open holds name is listed without pools: no valid ledger contains one, so the audit
-    /// must see it.
+    /// wallet that only entries, or open holds with an amount, name is listed without pools: no valid ledger contains
+    /// one, so the audit must see it. One of holds whose amounts are all 0 is not listed.
     async fn wallets(&self, page: PageRequest) -> Result<Page<Balance>>;
 
     /// Checks that the store accepts writes.

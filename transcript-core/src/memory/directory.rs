@@ -326,7 +326,9 @@ impl Directory for MemoryDirectory {
             return Ok(RedeemOutcome::Invalid);
         };
         match &token.state {
-            TokenState::Unused if token.expires_at > request.key.now => {}
+            TokenState::Unused
+                if token.expires_at > request.key.now
+                    && token.expires_at <= VerificationToken::expiry_max(request.key.now) => {}
             TokenState::Used { account, key, first } if is_same(key, &request.key) => {
                 let account = state.account(&AccountRef::Id(account.clone()));
                 let is_live = state.find_live(|key| is_same(key, &request.key)).is_some();

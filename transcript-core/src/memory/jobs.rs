@@ -108,6 +108,8 @@ impl StoredJob {
             return None;
         };
         let was_running = stored.item.status == ItemStatus::Running;
+        let due_at = stored.due_at.unwrap_or(now);
+        stored.failing_since = ItemClaim::failing_since(stored.failing_since, due_at, now);
         self.job.start_item(was_running);
         stored.interruptions = stored.interruptions.saturating_add(u32::from(was_running));
         stored.item.status = ItemStatus::Running;
@@ -138,6 +140,14 @@ impl StoredJob {
             skipped += 1;
         }
         skipped
+    }
+
+    /// Ends the job, the claims on its items and the deliveries of its events, so that it is deleted.
+    fn discard(&mut self) {
+        self.job.cancel(0, None, Timestamp::from_millis(0));
+        self.events.iter_mut().for_each(StoredEvent::discard);
+        let is_running = |stored: &&mut StoredItem| stored.item.status == ItemStatus::Running;
+        self.items.iter_mut().filter(is_running).for_each(|stored| stored.item.status = ItemStatus::Skipped);
     }
 
     /// Adds the videos of a page that the job does not have.
@@ -322,7 +332,8 @@ impl JobStore for MemoryJobs {
         let next = due.min_by(|one, other| (one.turn, &one.job.id).cmp(&(other.turn, &other.job.id)));
         let Some(StoredJob { job, listing, .. }) = next else { return Ok(None) };
         let Some(list) = job.list.clone() else { return Ok(None) };
-        job.due_at = Some(lease_until);
+        let due_at = job.due_at.replace(lease_until).unwrap_or(now);
+        listing.failing_since = ItemClaim::failing_since(listing.failing_since, due_at, now);
         listing.claims += 1;
         let interruptions = listing.open_claims;
         listing.open_claims = interruptions.saturating_add(1);
@@ -460,6 +471,7 @@ impl JobStore for MemoryJobs {
         let mut left = limit;
         let mut jobs = self.jobs.lock();
         let count = jobs.len();
+        jobs.sort_by_key(|stored| stored.job.ended_at);
         jobs.retain(|stored| {
             let has_ended = stored.is_over() && stored.job.ended_at.is_some_and(|ended| ended < before);
             let is_old = has_ended && left > 0;
@@ -469,12 +481,13 @@ impl JobStore for MemoryJobs {
         Ok((count - jobs.len()) as u64)
     }
 
-    async fn delete_for_account(&self, account: &AccountId) -> Result<u64> {
+    async fn discard_for_account(&self, account: &AccountId) -> Result<u64> {
         let mut jobs = self.jobs.lock();
-        let count = jobs.len();
-        jobs.retain(|stored| stored.job.account != *account);
+        let is_own = |job: &Job| job.account == *account && job.ended_at != Some(Timestamp::from_millis(0));
+        let mut own: Vec<_> = jobs.iter_mut().filter(|stored| is_own(&stored.job)).collect();
+        own.iter_mut().for_each(|stored| stored.discard());
         self.secrets.lock().remove(account);
-        Ok((count - jobs.len()) as u64)
+        Ok(own.len() as u64)
     }
 }
 

@@ -126,7 +126,7 @@ impl SessionStore for MemorySessions {
             let is_repeat = *used_for == request.digest;
             return Ok(is_repeat.then(|| state.sessions.get(&request.digest).cloned()).flatten());
         }
-        if link.expires_at <= request.now {
+        if link.expires_at <= request.now || link.expires_at > SignInLink::expiry_max(request.now) {
             return Ok(None);
         }
         let session = Session {

@@ -37,6 +37,12 @@ impl StoredEvent {
     fn is_in_transit(&self, now: Timestamp) -> bool {
         self.is_leased && self.log.due_at.is_some_and(|due| due > now)
     }
+
+    /// Ends its delivery: it is not sent.
+    pub(super) fn discard(&mut self) {
+        self.is_leased = false;
+        self.log.due_at = None;
+    }
 }
 
 impl StoredJob {

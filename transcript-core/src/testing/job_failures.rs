@@ -1,4 +1,4 @@
-//! Conformance cases of items whose work fails, or whose servers end.
+//! Conformance cases of items whose work fails, and of those whose servers or accounts end.
 
 use super::{
     at, expect_ok,
@@ -6,7 +6,8 @@ use super::{
 };
 use crate::{
     accounts::jobs::{ItemReturn, JobCounts, JobStatus, PauseReason},
-    ids::JobId,
+    ids::{AccountId, JobId},
+    page::PageRequest,
 };
 
 /// An item knows since when it fails without an attempt.
@@ -51,6 +52,30 @@ pub async fn waiting_item_does_not_fail(store: Jobs) {
     assert_eq!(claimed[0].failing_since, None, "a pause does not count");
 }
 
+/// Of the time in which no server claims a failing item an hour counts to its failures.
+pub async fn failing_item_without_claim_fails_for_one_hour_at_most(store: Jobs) {
+    create(&store, "a", "one", 1, 0).await;
+    for (now, since, is_returned) in [
+        (0, None, true),
+        // It was due for an hour.
+        (3_610, Some(1), true),
+        // It was due for 100,000 seconds.
+        (103_620, Some(96_401), true),
+        (103_630, Some(96_401), false),
+        // Its lease ended 100,000 seconds ago.
+        (203_690, Some(192_801), true),
+        (203_700, Some(192_801), true),
+    ] {
+        let claimed = claim(&store, now, 1).await;
+        assert_eq!(claimed[0].failing_since, since.map(at), "at {now}");
+        if is_returned {
+            let due_at = at(now + 10);
+            let returned = ItemReturn { due_at, is_failure: true, is_attempt: false, pause: None };
+            assert!(expect_ok(store.return_item(&claimed[0].claim, returned, at(now + 1)).await));
+        }
+    }
+}
+
 /// An item that fails may be charged: a cancellation does not skip it.
 pub async fn cancelled_job_keeps_failing_items_claimable(store: Jobs) {
     create(&store, "a", "one", 3, 0).await;
@@ -69,6 +94,36 @@ pub async fn cancelled_job_keeps_failing_items_claimable(store: Jobs) {
     assert!(done(&store, &again[0], 11).await);
     let job = stored(&store, "a").await;
     assert_eq!((job.counts, job.due_at, job.spent), (JobCounts { done: 1, ..counts }, None, 1));
+}
+
+/// The jobs of an account that is erased end at once, and are deleted before all others that have ended.
+pub async fn discarded_jobs_end_and_are_deleted_in_steps(store: Jobs) {
+    for (id, account) in [("a", "one"), ("b", "two"), ("c", "one"), ("d", "one"), ("e", "two")] {
+        create(&store, id, account, 2, 0).await;
+    }
+    for id in ["d", "e"] {
+        expect_ok(store.cancel(&JobId::new(id), at(1)).await);
+    }
+    let claimed = claim(&store, 1, 2).await;
+    assert_eq!(names(&claimed), ["a/0", "b/0"]);
+    let one = AccountId::new("one");
+    for count in [3, 0] {
+        assert_eq!(expect_ok(store.discard_for_account(&one).await), count);
+    }
+    assert!(!expect_ok(store.extend(&claimed[0].claim, at(99)).await), "its claim has ended");
+    assert!(!done(&store, &claimed[0], 2).await);
+    let returned = ItemReturn { due_at: at(2), is_failure: true, is_attempt: false, pause: None };
+    assert!(!expect_ok(store.return_item(&claimed[0].claim, returned, at(2)).await));
+    assert!(done(&store, &claimed[1], 2).await, "that of another account goes on");
+    assert_eq!(names(&claim(&store, 99, 9).await), ["b/1"]);
+    for left in [2, 1, 0] {
+        assert_eq!(expect_ok(store.delete_ended(at(2), 1).await), 1);
+        let own = expect_ok(store.jobs_of(&one, PageRequest::first()).await).items;
+        assert_eq!(own.len(), left, "the jobs of another account are deleted later");
+    }
+    assert_eq!(expect_ok(store.items(&JobId::new("a"), 0, 9).await), []);
+    assert_eq!(expect_ok(store.discard_for_account(&one).await), 0);
+    assert_eq!(expect_ok(store.delete_ended(at(2), 9).await), 1, "e");
 }
 
 /// A later claim ends an earlier one, whose effects are void.

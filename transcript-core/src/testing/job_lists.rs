@@ -24,6 +24,7 @@ macro_rules! job_lists_conformance {
             list_adds_each_video_once_up_to_its_limit
             list_without_new_videos_completes_job
             list_page_that_failed_is_due_later
+            failing_list_without_claim_fails_for_one_hour_at_most
             list_that_cannot_be_read_fails_job
             list_of_cancelled_job_is_not_read
             list_of_job_paused_by_operator_waits
@@ -202,6 +203,17 @@ pub async fn list_page_that_failed_is_due_later(store: Jobs) {
     assert_eq!(claimed(&store, 900).await.failing_since, None, "a pause does not count");
 }
 
+/// Of the time in which no server claims a failing page an hour counts to its failures.
+pub async fn failing_list_without_claim_fails_for_one_hour_at_most(store: Jobs) {
+    create(&store, "a", "one", 9, 0).await;
+    for (now, since) in [(0, None), (3_610, Some(1)), (103_620, Some(96_401)), (103_630, Some(96_401))] {
+        let listing = claimed(&store, now).await;
+        assert_eq!(listing.failing_since, since.map(at), "at {now}");
+        let again = ListingOutcome::Again { due_at: at(now + 10), is_failure: true, is_attempt: false };
+        assert!(end(&store, &listing, again, now + 1).await);
+    }
+}
+
 /// A job whose list cannot be read fails; what was found is skipped.
 pub async fn list_that_cannot_be_read_fails_job(store: Jobs) {
     create(&store, "a", "one", 9, 0).await;
@@ -314,8 +326,8 @@ pub async fn list_position_is_stored_at_its_full_length(store: Jobs) {
     let long = "ü".repeat(ListPosition::LENGTH_MAX / 2);
     assert!(end(&store, &claimed(&store, 0).await, page([1], Some(&long)), 0).await);
     assert_eq!(claimed(&store, 0).await.position.as_ref().map(ListPosition::as_str), Some(long.as_str()));
-    assert_eq!(expect_ok(store.delete_for_account(&AccountId::new("one")).await), 1);
-    assert_eq!(claim(&store, 99).await, None, "the job is deleted");
+    assert_eq!(expect_ok(store.discard_for_account(&AccountId::new("one")).await), 1);
+    assert_eq!(claim(&store, 99).await, None, "the job has ended");
 }
 
 /// Of concurrent claims of a page one succeeds.

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 pub use super::job_failures::{
     cancelled_job_keeps_failing_items_claimable, claims_that_ended_with_their_lease_are_counted,
-    expired_claim_is_replaced_and_has_no_effect, failed_fetch_of_item_is_remembered_from_first,
+    discarded_jobs_end_and_are_deleted_in_steps, expired_claim_is_replaced_and_has_no_effect,
+    failed_fetch_of_item_is_remembered_from_first, failing_item_without_claim_fails_for_one_hour_at_most,
     waiting_item_does_not_fail,
 };
 use super::{at, call_concurrently, expect_ok};
@@ -31,6 +32,7 @@ macro_rules! jobs_conformance {
             claims_leave_places_to_other_accounts
             failed_fetch_of_item_is_remembered_from_first
             waiting_item_does_not_fail
+            failing_item_without_claim_fails_for_one_hour_at_most
             expired_claim_is_replaced_and_has_no_effect
             claims_that_ended_with_their_lease_are_counted
             ended_items_complete_job
@@ -46,6 +48,7 @@ macro_rules! jobs_conformance {
             cancelled_job_is_stored_until_started_items_end
             job_list_is_newest_first
             ended_jobs_are_deleted
+            discarded_jobs_end_and_are_deleted_in_steps
             concurrent_claims_take_each_item_once
         }
     };
@@ -427,17 +430,15 @@ pub async fn job_list_is_newest_first(store: Jobs) {
     assert_eq!(found, ["d", "c", "a"]);
 }
 
-/// Old jobs, and those of an erased account, are deleted.
+/// Old jobs are deleted.
 pub async fn ended_jobs_are_deleted(store: Jobs) {
-    for (id, account) in [("a", "one"), ("b", "one"), ("c", "two")] {
-        create(&store, id, account, 2, 0).await;
+    for id in ["a", "b"] {
+        create(&store, id, "one", 2, 0).await;
     }
     expect_ok(store.cancel(&JobId::new("a"), at(10)).await);
     assert_eq!(expect_ok(store.delete_ended(at(10), 9).await), 0, "it ended at that time");
     assert_eq!(expect_ok(store.delete_ended(at(11), 9).await), 1);
     assert_eq!(expect_ok(store.job(&JobId::new("a")).await), None);
-    assert_eq!(expect_ok(store.delete_for_account(&AccountId::new("two")).await), 1);
-    assert_eq!(expect_ok(store.job(&JobId::new("c")).await), None);
     assert_eq!(names(&claim(&store, 20, 9).await), ["b/0", "b/1"], "the other job stays");
 }
 

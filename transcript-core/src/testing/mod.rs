@@ -170,14 +170,11 @@ fn at_ms(millis: i64) -> Timestamp {
 
 /// Returns the error of a call that must fail.
 #[track_caller]
-fn expect_error<T: fmt::Debug>(result: Result<T>, kind: ErrorKind, rule: &str) -> Error {
-    match result {
-        Ok(value) => panic!("{rule}: expected {kind:?}, got {value:?}"),
-        Err(error) => {
-            assert_eq!(error.kind(), kind, "{rule}: {error}");
-            error
-        }
-    }
+fn expect_error<T>(result: Result<T>, kind: ErrorKind, rule: &str) -> Error {
+    let Err(error) = result else { panic!("{rule}: the call must fail with {kind:?}") };
+    let found = error.kind();
+    assert!(found == kind, "{rule}: the call must fail with {kind:?}; it failed with {found:?}: {error}");
+    error
 }
 
 /// Returns the value of a call that must succeed.
@@ -221,7 +218,11 @@ where
     for task in tasks {
         let result = tokio::time::timeout(Duration::from_secs(60), task).await;
         let result = result.expect("concurrent calls do not deadlock");
-        results.push(result.expect("a concurrent call does not panic"));
+        results.push(result.unwrap_or_else(|error| match error.try_into_panic() {
+            // The broken rule.
+            Ok(payload) => std::panic::resume_unwind(payload),
+            Err(_) => panic!("a concurrent call is not cancelled"),
+        }));
     }
     results
 }

@@ -181,6 +181,10 @@ pub async fn sign_in_link_is_invalid_at_expiry(store: TestedStore) {
     expect_ok(store.put_link(link("l", "ann")).await);
     assert_eq!(expect_ok(store.redeem_link(redeem("l", "a", 100)).await), None);
     assert!(expect_ok(store.redeem_link(redeem("l", "a", 99)).await).is_some());
+    expect_ok(store.put_link(SignInLink { expires_at: at(200_000), ..link("ahead", "ann") }).await);
+    let early = expect_ok(store.redeem_link(redeem("ahead", "b", 100)).await);
+    assert_eq!(early, None, "a clock that was ahead made the link");
+    assert!(expect_ok(store.redeem_link(redeem("ahead", "b", 150_000)).await).is_some());
 }
 
 /// Storing a link again changes nothing; its digest belongs to one account.

@@ -239,9 +239,11 @@ pub async fn events_are_deleted_with_their_job(store: Stores) {
     let leased = lease(&store, 5, 9).await;
     assert!(fail(&store, &leased[0], 6, Some(7)).await);
     expect_ok(store.rotate_secret(&AccountId::new("two"), at(9)).await);
-    expect_ok(store.delete_for_account(&AccountId::new("two")).await);
-    assert_eq!(expect_ok(store.events(&JobId::new("job_b")).await), []);
+    expect_ok(store.discard_for_account(&AccountId::new("two")).await);
     assert_eq!(expect_ok(store.secret_generation(&AccountId::new("two")).await), SecretGeneration::FIRST);
+    assert_eq!(names(&lease(&store, 70, 9).await), ["job_a/1"], "those of the discarded jobs are not sent");
+    assert_eq!(expect_ok(store.delete_ended(at(1), 9).await), 2);
+    assert_eq!(expect_ok(store.events(&JobId::new("job_b")).await), []);
     assert!(!deliver(&store, &leased[1], 9).await, "the event is gone");
     assert_eq!(expect_ok(store.events(&JobId::new("job_a")).await).len(), 1);
     assert_eq!(expect_ok(store.delete_ended(at(99), 9).await), 1);

@@ -64,7 +64,7 @@ impl IndexStorage {
         let options = || storage_sqlx::SqliteOptions::new(path);
         let index = match storage_sqlx::SqliteSearchIndex::open(options()).await {
             Err(error) if error.is_unreadable() => {
-                self.delete_damaged(&error);
+                self.delete_damaged(&error)?;
                 storage_sqlx::SqliteSearchIndex::open(options()).await?
             }
             opened => opened?,
@@ -87,18 +87,27 @@ impl IndexStorage {
     }
 
     /// Deletes a damaged file. It holds nothing that the archive does not have.
-    pub(super) fn delete_damaged(&self, error: &Error) {
-        let Self::File(path) = self else { return };
-        tracing::warn!(file = %path.display(), %error, "search index unreadable; it is deleted and built again");
+    ///
+    /// # Errors
+    /// [`transcript_core::ErrorKind::Unavailable`]: it cannot be deleted.
+    pub(super) fn delete_damaged(&self, error: &Error) -> Result<()> {
+        let Self::File(path) = self else { return Ok(()) };
         for suffix in ["", "-wal", "-shm"] {
             let mut name = path.clone().into_os_string();
             name.push(suffix);
-            if let Err(error) = std::fs::remove_file(&name)
-                && error.kind() != std::io::ErrorKind::NotFound
-            {
-                tracing::warn!(file = %path.display(), %error, "search index deletion failed");
+            match std::fs::remove_file(&name) {
+                Err(failure) if failure.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(Error::unavailable(format!(
+                        "the search index is unreadable ({error}), and {} cannot be deleted ({failure}): give it and \
+                         its folder to the user of this process, or delete them",
+                        Path::new(&name).display()
+                    )));
+                }
+                _ => {}
             }
         }
+        tracing::warn!(file = %path.display(), %error, "search index unreadable; it is deleted and built again");
+        Ok(())
     }
 }
 

@@ -1,6 +1,8 @@
 //! Searches during the build of the index, and what its job reports.
 
 use tokio::sync::mpsc;
+#[cfg(feature = "sqlite")]
+use transcript_core::Error;
 
 use super::*;
 use crate::{ImportRequest, Options, StorageOptions, SupplierOptions};
@@ -98,4 +100,20 @@ async fn index_of_later_version_ends_steps_and_is_rebuilt() {
     assert!(step.is_idle() && !step.state.is_complete, "{step:?}");
     let rebuilt = verbatim.search().rebuild(|_| {}).await.unwrap();
     assert_eq!((rebuilt.format, rebuilt.tracks, rebuilt.is_complete), (INDEX_FORMAT, VIDEOS, true));
+}
+
+/// It is reported by the log of the caller, whose lines have an interval.
+#[cfg(feature = "sqlite")]
+#[test]
+fn index_undeletable_is_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let storage = IndexStorage::beside(&folder.path().join("archive.db"));
+    // Not even root deletes a folder as a file.
+    std::fs::create_dir_all(folder.path().join("search/index.db")).unwrap();
+    let error = storage.delete_damaged(&Error::unsupported("no access")).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    assert!(
+        error.message().contains("no access") && error.message().contains("cannot be deleted"),
+        "{error}"
+    );
 }

@@ -13,7 +13,7 @@ use transcript_core::{
     archive::StoredTranscript,
     chat::Chat,
     directory::KeyAccess,
-    headers::{X_CACHE, X_CREDITS_REMAINING},
+    headers::{IDEMPOTENT_REPLAYED, X_CACHE, X_CREDITS_REMAINING},
     ids::JobId,
     lookup::{CreateKeyOutcome, CreateKeyRequest, KeyOrigin, Lookup, LookupRequest, ReferenceError},
     page::PageRequest,
@@ -149,7 +149,11 @@ impl Service for LocalService {
             ..ResponseMeta::default()
         };
         let response = stored_response(caller, &meta, || VideoTranscript::from(&stored))?;
-        ready.deliver(response).await.map_err(failed)?;
+        let delivered = ready.deliver(response).await.map_err(failed)?;
+        // A long transcript is made again for a replay.
+        let is_replayed =
+            delivered.headers.iter().any(|header| header.name.eq_ignore_ascii_case(IDEMPOTENT_REPLAYED));
+        let meta = if is_replayed { replay_meta(&delivered) } else { meta };
         Ok(ServiceReply { body: stored, meta })
     }
 

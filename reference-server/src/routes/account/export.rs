@@ -1,11 +1,10 @@
-//! The data of an account as JSON, sent page by page: `/account/export`, and the export of the admin API.
+//! The data of an account as JSON, page by page: `/account/export`, and the exports of the admin API and the command.
 //!
 //! An account may have millions of ledger entries: only a page of them is in memory.
 
 use std::{mem::take, sync::Arc};
 
 use axum::{body::Body, extract::State, response::Response};
-use bytes::Bytes;
 use transcript_core::{
     PageRequest, Result,
     accounts::{AccountAdmin, AccountExport as Export},
@@ -80,7 +79,7 @@ impl ExportBody {
     }
 
     /// The next part of the body; `None` at its end.
-    async fn next_part(&mut self) -> Result<Option<Bytes>> {
+    pub(crate) async fn next_part(&mut self) -> Result<Option<String>> {
         let Some(request) = self.next.take() else { return Ok(None) };
         let found = self.admin.statement(self.account.as_str(), request).await?;
         let mut part = take(&mut self.head);
@@ -93,6 +92,6 @@ impl ExportBody {
             Some(after) => self.next = Some(PageRequest { after: Some(after), ..PageRequest::first() }),
             None => part.push_str(&self.tail),
         }
-        Ok(Some(part.into()))
+        Ok(Some(part))
     }
 }

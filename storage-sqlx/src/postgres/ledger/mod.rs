@@ -50,12 +50,16 @@ const POOLS_SINCE: &str = "SELECT p.wallet, p.bucket, p.cap, p.spent, p.held, p.
         WHERE wallet = $1 AND bucket = '' AND kind IN ('spent', 'charged') AND at >= $3
     ) s LEFT JOIN ledger_pools p ON p.wallet = $1 AND p.bucket = ANY ($2)";
 
-/// A wallet that only entries or open holds name has lost its pools, and the audit must find it.
+/// A wallet that only entries or open holds with an amount name has lost its pools, and the audit must find it. So must
+/// one of an open hold that is not stored.
 const WALLETS: &str = "WITH named AS (
         SELECT wallet FROM (
             (SELECT DISTINCT wallet FROM ledger_pools WHERE wallet > $1 ORDER BY wallet LIMIT $2)
             UNION (SELECT DISTINCT wallet FROM ledger_entries WHERE wallet > $1 ORDER BY wallet LIMIT $2)
-            UNION (SELECT DISTINCT wallet FROM ledger_open WHERE wallet > $1 ORDER BY wallet LIMIT $2)
+            UNION (SELECT DISTINCT o.wallet FROM ledger_open o WHERE o.wallet > $1 AND (
+                SELECT max(leg.amount) FROM ledger_holds h, unnest(h.wallets, h.amounts) AS leg (wallet, amount)
+                WHERE h.id = o.hold AND leg.wallet = o.wallet
+            ) IS DISTINCT FROM 0 ORDER BY wallet LIMIT $2)
         ) n ORDER BY wallet LIMIT $2
     )
     SELECT named.wallet, p.* FROM named CROSS JOIN LATERAL (

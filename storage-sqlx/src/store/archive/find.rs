@@ -72,14 +72,27 @@ const ABSENCE_COLUMN: usize = 15;
 const WORDS_COLUMN: usize = 19;
 const DETAILS_COLUMN: usize = 20;
 
+/// The columns of a body that [`decode_body`] reads.
+macro_rules! body_columns {
+    () => {
+        "b.content_sha256, b.length, b.checksum, b.source, b.about, b.segments, "
+    };
+}
+/// The columns of [`LAZY`] before the details.
+macro_rules! lazy_columns {
+    () => {
+        concat!("c.count, t.revision, t.parser_version, t.stored_at, ", body_columns!(), "o.bytes, ")
+    };
+}
+
 /// A selector's transcript with its body, as [`FIND`] returns it; nulls if it is in another form. A withdrawn video has
 /// no row.
 ///
 /// It reads neither absences nor other forms, which take an eighth of the time of [`FIND`] in a file.
 pub(crate) const LAZY: Statement = sql! {
     sqlite: concat!(
-        "SELECT c.count, t.revision, t.parser_version, t.stored_at,
-            b.content_sha256, b.length, b.checksum, b.source, b.about, b.segments, o.bytes, ",
+        "SELECT ",
+        lazy_columns!(),
         sqlite_details!(),
         " FROM wishes w
         JOIN changes c ON c.only_row = 1
@@ -90,8 +103,8 @@ pub(crate) const LAZY: Statement = sql! {
         WHERE w.video = $1 AND w.wish = $2 AND NOT EXISTS (SELECT 1 FROM withdrawals WHERE video = $1)"
     ),
     postgres: concat!(
-        "SELECT c.count, t.revision, t.parser_version, t.stored_at,
-            b.content_sha256, b.length, b.checksum, b.source, b.about, b.segments, o.bytes, ",
+        "SELECT ",
+        lazy_columns!(),
         postgres_details!(),
         " FROM wishes w
         JOIN changes c ON c.only_row = 1
@@ -112,13 +125,15 @@ const LAZY_DETAILS_COLUMN: usize = 11;
 /// A response from the archive needs no more, and each further row costs a seek.
 pub(crate) const BODY: Statement = sql! {
     sqlite: concat!(
-        "SELECT b.content_sha256, b.length, b.checksum, b.source, b.about, b.segments, ",
+        "SELECT ",
+        body_columns!(),
         sqlite_details!(),
         " FROM wishes w LEFT JOIN bodies b ON b.transcript = w.transcript LEFT JOIN details m ON m.video = $1
         WHERE w.video = $1 AND w.wish = $2 AND NOT EXISTS (SELECT 1 FROM withdrawals WHERE video = $1)"
     ),
     postgres: concat!(
-        "SELECT b.content_sha256, b.length, b.checksum, b.source, b.about, b.segments, ",
+        "SELECT ",
+        body_columns!(),
         postgres_details!(),
         " FROM wishes w LEFT JOIN bodies b ON b.video = w.video AND b.transcript = w.transcript
         WHERE w.video = $1 AND w.wish = $2 AND NOT EXISTS (SELECT 1 FROM withdrawals WHERE video = $1)"

@@ -28,7 +28,8 @@ const FIND_REDEEMED: &str = concat!(
     WHERE t.digest = $1 AND k.id = $2 AND k.digest = $3 AND k.revoked_at IS NULL AND a.erased_at IS NULL"
 );
 const MARK_USED: &str = "UPDATE tokens SET key = $2, first = $3 WHERE digest = $1";
-const FIND_VALID: &str = "SELECT email FROM tokens WHERE digest = $1 AND expires_at > $2 AND used_at IS NULL";
+const FIND_VALID: &str = "SELECT email FROM tokens WHERE digest = $1 AND expires_at > $2 AND expires_at <= $3
+    AND used_at IS NULL";
 const VOID_TOKENS: &str = "UPDATE tokens SET used_at = $2 WHERE email = $1 AND used_at IS NULL";
 const CREATE_ACCOUNT: &str = "INSERT INTO accounts (id, version, email, wallet, plan, anchor, blocked, seq)
     VALUES ($1, 1, $2, $3, $4, $5, FALSE, $6) ON CONFLICT (id) DO NOTHING";
@@ -70,7 +71,8 @@ impl WriteTx for RedeemRequest {
 
     async fn run<S: Session>(&self, db: &mut S) -> DbResult<RedeemOutcome> {
         let now = self.key.now.as_millis();
-        let Some(mut token) = db.row(FIND_VALID, &values![&self.digest, now]).await? else {
+        let expiry_max = VerificationToken::expiry_max(self.key.now).as_millis();
+        let Some(mut token) = db.row(FIND_VALID, &values![&self.digest, now, expiry_max]).await? else {
             return repeated_outcome(self, db).await;
         };
         let email: String = token.take(0)?;

@@ -46,11 +46,11 @@ const PICK_JOB: Statement = sql! {
     postgres: concat!(due_job!(job_columns!(), "<> ALL ($2)"), " FOR UPDATE SKIP LOCKED"),
 };
 pub(super) const PICK_ITEM: &str =
-    "SELECT idx, video, status, claims, attempts, failing_since, interruptions FROM job_items
+    "SELECT idx, video, status, claims, attempts, failing_since, interruptions, due_at FROM job_items
     WHERE job = $1 AND due_at <= $2 ORDER BY idx LIMIT 1";
 pub(super) const NEXT_DUE: &str = "SELECT min(due_at) FROM job_items WHERE job = $1 AND due_at IS NOT NULL";
 pub(super) const CLAIM_ITEM: &str = "UPDATE job_items
-    SET status = 'running', due_at = $3, claims = $4, interruptions = $5
+    SET status = 'running', due_at = $3, claims = $4, interruptions = $5, failing_since = $6
     WHERE job = $1 AND idx = $2";
 const POSTPONE_ITEM: &str = "UPDATE job_items SET due_at = $3 WHERE job = $1 AND idx = $2";
 pub(super) const LAST_TURN: &str =
@@ -131,7 +131,7 @@ impl ClaimTx {
         let Some(mut row) = db.row(PICK_ITEM, &due).await? else { return Ok(None) };
         let index = row.take::<i64>(0)?;
         let was_running = matches!(row.get::<&str>(2), Ok(status) if status == ItemStatus::Running.as_str());
-        let item = match read_item(&mut row, job, index, was_running) {
+        let item = match self.read_item(&mut row, job, index, was_running) {
             Err(error) if is_damaged(&error) => {
                 tracing::error!(job = %job.id, index, ?error, "stored item of a job is unreadable");
                 let later = values![job.id.as_str(), index, self.lease_until.as_millis()];
@@ -146,6 +146,7 @@ impl ClaimTx {
             self.lease_until.as_millis(),
             column(item.claim.number)?,
             item.interruptions,
+            item.failing_since.map(Timestamp::as_millis),
         ];
         db.execute(CLAIM_ITEM, &claimed).await?;
         job.start_item(was_running);
@@ -153,25 +154,27 @@ impl ClaimTx {
         pass_turn(db, job).await?;
         Ok(Some(item))
     }
-}
 
-/// Decodes a due item as it is claimed.
-fn read_item(row: &mut Row, job: &Job, index: i64, was_running: bool) -> DbResult<ClaimedItem> {
-    Ok(ClaimedItem {
-        claim: ItemClaim {
-            job: job.id.clone(),
-            index: number(index)?,
-            number: number(row.take::<i64>(3)?.saturating_add(1))?,
-        },
-        account: job.account.clone(),
-        job_created_at: job.created_at,
-        language: job.language.clone(),
-        is_cancelled: job.status == JobStatus::Cancelled,
-        video: video(row.get(1)?)?,
-        attempts: row.take(4)?,
-        interruptions: row.take::<u32>(6)?.saturating_add(u32::from(was_running)),
-        failing_since: row.take::<Option<i64>>(5)?.map(Timestamp::from_millis),
-    })
+    /// Decodes a due item as it is claimed.
+    fn read_item(&self, row: &mut Row, job: &Job, index: i64, was_running: bool) -> DbResult<ClaimedItem> {
+        let failing_since = row.take::<Option<i64>>(5)?.map(Timestamp::from_millis);
+        let due_at = Timestamp::from_millis(row.take(7)?);
+        Ok(ClaimedItem {
+            claim: ItemClaim {
+                job: job.id.clone(),
+                index: number(index)?,
+                number: number(row.take::<i64>(3)?.saturating_add(1))?,
+            },
+            account: job.account.clone(),
+            job_created_at: job.created_at,
+            language: job.language.clone(),
+            is_cancelled: job.status == JobStatus::Cancelled,
+            video: video(row.get(1)?)?,
+            attempts: row.take(4)?,
+            interruptions: row.take::<u32>(6)?.saturating_add(u32::from(was_running)),
+            failing_since: ItemClaim::failing_since(failing_since, due_at, self.now),
+        })
+    }
 }
 
 /// Jobs, and their items, that are due after `latest`, in milliseconds, are due at that time.

@@ -68,6 +68,9 @@ const DELETE_ATTEMPTS: &str = "DELETE FROM job_event_attempts WHERE event IN (
         SELECT job || '/' || number FROM job_events WHERE job = $1
     )";
 const DELETE_EVENTS: &str = "DELETE FROM job_events WHERE job = $1";
+/// Ends the deliveries of an account: its events are not sent.
+pub(super) const END_DELIVERIES: &str = "UPDATE job_events SET leased = 0, due_at = NULL
+    WHERE job IN (SELECT id FROM jobs WHERE account = $1) AND due_at IS NOT NULL";
 const FIND_SECRET: &str = "SELECT generation, rotated_at FROM webhook_secrets WHERE account = $1";
 const PUT_SECRET: &str = "INSERT INTO webhook_secrets (account, generation, rotated_at) VALUES ($1, $2, $3)
     ON CONFLICT (account) DO UPDATE SET generation = webhook_secrets.generation + 1, rotated_at = $3";
@@ -75,7 +78,7 @@ pub(super) const DELETE_SECRET: &str = "DELETE FROM webhook_secrets WHERE accoun
 
 /// Frequent statements, for the test of the query plans.
 #[cfg(all(test, feature = "sqlite"))]
-pub(super) const INDEXED_STATEMENTS: [&str; 15] = [
+pub(super) const INDEXED_STATEMENTS: [&str; 16] = [
     COUNT_EVENTS,
     ADD_EVENT,
     IS_EVENT_DUE,
@@ -90,6 +93,7 @@ pub(super) const INDEXED_STATEMENTS: [&str; 15] = [
     COUNT_WAITING,
     DELETE_ATTEMPTS,
     DELETE_EVENTS,
+    END_DELIVERIES,
     FIND_SECRET,
 ];
 

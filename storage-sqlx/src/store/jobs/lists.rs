@@ -2,7 +2,7 @@
 
 use transcript_core::{
     Timestamp,
-    accounts::jobs::{ClaimedListing, Job, ListingClaim, ListingOutcome, NewItem},
+    accounts::jobs::{ClaimedListing, ItemClaim, Job, ListingClaim, ListingOutcome, NewItem},
     supplier::ListPosition,
     video::VideoId,
 };
@@ -50,7 +50,7 @@ const ADD_CLAIM: &str = "INSERT INTO job_lists (job, claims, attempts) VALUES ($
 const FIND_LISTING: &str =
     "SELECT claims, position, attempts, failing_since, open_claims FROM job_lists WHERE job = $1";
 /// Counts a claim of a page that was read from its row.
-const COUNT_CLAIM: &str = "UPDATE job_lists SET open_claims = $2 WHERE job = $1";
+const COUNT_CLAIM: &str = "UPDATE job_lists SET open_claims = $2, failing_since = $3 WHERE job = $1";
 pub(super) const EXTEND_LISTING: &str = "UPDATE jobs SET due_at = $3 WHERE id = $1 AND status = 'listing'
     AND EXISTS (SELECT 1 FROM job_lists WHERE job = $1 AND claims = $2)";
 /// Ends a claim: a later effect of it is void. `$6` is the time until the page is due.
@@ -96,6 +96,7 @@ impl WriteTx for ClaimListingTx {
         loop {
             let Some(row) = db.row(PICK_LISTING, &due).await? else { return Ok(None) };
             let Some(mut job) = read_due_job(db, row, self.lease_until).await? else { continue };
+            let due_at = job.due_at.unwrap_or(self.now);
             job.delay_list(self.lease_until);
             update_job(db, &job).await?;
             pass_turn(db, &job).await?;
@@ -108,8 +109,10 @@ impl WriteTx for ClaimListingTx {
                     tracing::error!(job = %id, ?error, "stored list of a job is unreadable");
                 }
                 listing => {
-                    let listing = listing?;
-                    let row = values![id.as_str(), listing.interruptions.saturating_add(1)];
+                    let mut listing = listing?;
+                    listing.failing_since = ItemClaim::failing_since(listing.failing_since, due_at, self.now);
+                    let since = listing.failing_since.map(Timestamp::as_millis);
+                    let row = values![id.as_str(), listing.interruptions.saturating_add(1), since];
                     db.execute(COUNT_CLAIM, &row).await?;
                     return Ok(Some(listing));
                 }

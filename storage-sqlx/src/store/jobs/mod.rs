@@ -22,7 +22,7 @@ use claim::{
     ClaimTx, EXTEND_CLAIM, EndItemTx, IS_DUE, IS_DUE_TOO_LATE, LimitDueTx, ReturnItemTx, claim_columns,
     next_due,
 };
-use events::{DELETE_SECRET, change_job, delete_events, record_event};
+use events::{DELETE_SECRET, END_DELIVERIES, change_job, delete_events, record_event};
 use lists::{CLOSE_LIST, ClaimListingTx, END_FAILURES, EXTEND_LISTING, EndListingTx, IS_LISTING_DUE};
 pub(super) use rows::is_damaged;
 use rows::{
@@ -94,14 +94,33 @@ const UNFINISHED: &str = concat!(
 );
 const ENDED_BEFORE: &str =
     "SELECT id FROM jobs WHERE ended_at < $1 AND due_at IS NULL ORDER BY ended_at LIMIT $2";
-const IDS_OF_ACCOUNT: &str = "SELECT id FROM jobs WHERE account = $1";
+/// Cancels the jobs of an account at the time 0: [`ENDED_BEFORE`] finds them first. It does not wait for a deletion of
+/// those that were discarded before.
+const DISCARD_JOBS: &str =
+    "UPDATE jobs SET status = 'cancelled', pause_reason = NULL, ended_at = 0, due_at = NULL, list_open = 0
+    WHERE account = $1 AND (ended_at IS NULL OR ended_at <> 0)";
+/// Ends the claims on their items. It reads those of jobs with running items only.
+const END_CLAIMS: &str = "UPDATE job_items SET status = 'skipped', due_at = NULL
+    WHERE job IN (SELECT id FROM jobs WHERE account = $1 AND running > 0)
+        AND due_at IS NOT NULL AND status = 'running'";
 const DELETE_ITEMS: &str = "DELETE FROM job_items WHERE job = $1";
 const DELETE_JOB: &str = "DELETE FROM jobs WHERE id = $1";
 
 /// Frequent statements, for the test of the query plans.
 #[cfg(all(test, feature = "sqlite"))]
 pub(crate) const INDEXED_STATEMENTS: [&[&str]; 4] = [
-    &[FIND_JOB, COUNT_JOBS, OLDEST_ENDED, JOBS_OF_ACCOUNT, ITEMS, ENDED_BEFORE, DELETE_ITEMS, DELETE_JOB],
+    &[
+        FIND_JOB,
+        COUNT_JOBS,
+        OLDEST_ENDED,
+        JOBS_OF_ACCOUNT,
+        ITEMS,
+        ENDED_BEFORE,
+        DISCARD_JOBS,
+        END_CLAIMS,
+        DELETE_ITEMS,
+        DELETE_JOB,
+    ],
     &claim::INDEXED_STATEMENTS,
     &events::INDEXED_STATEMENTS,
     &lists::INDEXED_STATEMENTS,
@@ -284,25 +303,32 @@ impl WriteTx for ResumeJobTx {
     }
 }
 
-/// Deletes jobs that ended before a time, or those of an account.
-enum DeleteJobsTx {
-    Ended { before: Timestamp, limit: u32 },
-    OfAccount(AccountId),
+struct DeleteEndedTx {
+    before: Timestamp,
+    limit: u32,
 }
 
-impl WriteTx for DeleteJobsTx {
+impl WriteTx for DeleteEndedTx {
     type Outcome = u64;
 
     async fn run<S: Session>(&self, db: &mut S) -> DbResult<u64> {
-        match self {
-            Self::Ended { before, limit } => {
-                delete_jobs(db, ENDED_BEFORE.into(), &values![before.as_millis(), *limit]).await
-            }
-            Self::OfAccount(account) => {
-                db.execute(DELETE_SECRET, &values![account.as_str()]).await?;
-                delete_jobs(db, IDS_OF_ACCOUNT.into(), &values![account.as_str()]).await
-            }
-        }
+        delete_jobs(db, ENDED_BEFORE.into(), &values![self.before.as_millis(), self.limit]).await
+    }
+}
+
+/// Ends the jobs of an account, for [`DeleteEndedTx`]: their items may be half a million rows.
+struct DiscardJobsTx(AccountId);
+
+impl WriteTx for DiscardJobsTx {
+    type Outcome = u64;
+
+    async fn run<S: Session>(&self, db: &mut S) -> DbResult<u64> {
+        let account = values![self.0.as_str()];
+        db.execute(DELETE_SECRET, &account).await?;
+        let count = db.execute(DISCARD_JOBS, &account).await?;
+        db.execute(END_CLAIMS, &account).await?;
+        db.execute(END_DELIVERIES, &account).await?;
+        Ok(count)
     }
 }
 
@@ -447,10 +473,10 @@ impl<D: Database, Q: Queues> JobStore for Store<D, Q> {
         if self.database.find(ENDED_BEFORE, &due, |_| Ok(())).await?.is_empty() {
             return Ok(0);
         }
-        self.database.run(DeleteJobsTx::Ended { before, limit }).await
+        self.database.run(DeleteEndedTx { before, limit }).await
     }
 
-    async fn delete_for_account(&self, account: &AccountId) -> Result<u64> {
-        self.database.run(DeleteJobsTx::OfAccount(account.clone())).await
+    async fn discard_for_account(&self, account: &AccountId) -> Result<u64> {
+        self.database.run(DiscardJobsTx(account.clone())).await
     }
 }

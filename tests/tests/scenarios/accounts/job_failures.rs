@@ -16,11 +16,12 @@ use super::{
     *,
 };
 
-/// Claims the only item of a server that ends during the work: its lease expires.
-async fn claim_and_end(life: &ProcessLife) {
+/// Claims the only item of a server that ends during the work: its lease expires. Returns the number of the claim.
+async fn claim_and_end(life: &ProcessLife) -> u64 {
     let now = life.now();
     let claimed = life.accounts[0].jobs.store().claim(now, now, ClaimLimits::new(1, 1)).await.unwrap();
     assert_eq!(claimed.len(), 1);
+    claimed[0].claim.number
 }
 
 /// Starts a job for an archived video while a spend takes these seconds: it takes effect, its result comes too late.
@@ -30,8 +31,7 @@ async fn start_with_slow_spend(
     seconds: u64,
 ) -> (PaidCall, JoinHandle<()>, JobId) {
     call(life, account, video()).await;
-    let memo = format!("transcript {}", video());
-    let paid = PaidCall::begin(&life.world.oracle, &account.wallet, memo, None);
+    let paid = begin_paid(life, account, &video());
     let delay = Duration::from_secs(seconds);
     life.world.gate.set_faults(FaultPlan::SlowStore { stores: "ledger.spend", delay });
     let runner = start_runner(life);
@@ -82,8 +82,7 @@ fn job_item_that_ends_each_server_fails() {
 fn job_item_delivers_after_four_servers_ended() {
     run_scenario(with_credits([5, 0, 0, 0]), |life| async move {
         let account = new_account(&life).await;
-        let memo = format!("transcript {}", video());
-        let paid = PaidCall::begin(&life.world.oracle, &account.wallet, memo, None);
+        let paid = begin_paid(&life, &account, &video());
         let id = start(&life, &account, &video()).await;
         for _ in 0..4 {
             claim_and_end(&life).await;
@@ -101,8 +100,7 @@ fn job_item_delivers_after_four_servers_ended() {
 fn job_item_has_all_its_attempts_after_four_servers_ended() {
     run_scenario(with_credits([5, 0, 0, 0]), |life| async move {
         let account = new_account(&life).await;
-        let memo = format!("transcript {}", video());
-        let paid = PaidCall::begin(&life.world.oracle, &account.wallet, memo, None);
+        let paid = begin_paid(&life, &account, &video());
         let failed = || SupplierStep::fail(SupplyReason::Timeout);
         script_captions(&life, &[failed(), failed(), failed(), SupplierStep::give(&["en"])]);
         let id = start(&life, &account, &video()).await;
@@ -121,8 +119,7 @@ fn job_item_has_all_its_attempts_after_four_servers_ended() {
 fn job_item_outlasts_failure_of_ledger() {
     run_scenario(with_credits([5, 0, 0, 0]), |life| async move {
         let account = new_account(&life).await;
-        let memo = format!("transcript {}", video());
-        let paid = PaidCall::begin(&life.world.oracle, &account.wallet, memo, None);
+        let paid = begin_paid(&life, &account, &video());
         let id = start(&life, &account, &video()).await;
         claim_and_end(&life).await;
         // Its charge cannot be looked up for longer than five leases last.
@@ -132,6 +129,29 @@ fn job_item_outlasts_failure_of_ledger() {
         assert_eq!(job(&life, &id).await.counts.ended(), 0);
         life.world.gate.set_faults(FaultPlan::NoFaults);
         advance(60).await;
+        assert_eq!((job(&life, &id).await.counts.done, remaining(&life, &account).await), (1, 4));
+        paid.end(CallEnd::Delivered);
+        runner.abort();
+    });
+}
+
+#[test]
+fn job_item_that_failed_outlasts_two_days_without_servers() {
+    run_scenario(with_credits([5, 0, 0, 0]), |life| async move {
+        let account = new_account(&life).await;
+        let paid = begin_paid(&life, &account, &video());
+        let id = start(&life, &account, &video()).await;
+        life.world.gate.set_faults(FaultPlan::StoreDown { stores: "directory.account" });
+        for wait in [0, 2 * 24 * 3_600] {
+            advance(wait).await;
+            let runner = start_runner(&life);
+            advance(30).await;
+            runner.abort();
+            assert_eq!(job(&life, &id).await.counts.ended(), 0, "it is tried again");
+        }
+        life.world.gate.set_faults(FaultPlan::NoFaults);
+        let runner = start_runner(&life);
+        advance(120).await;
         assert_eq!((job(&life, &id).await.counts.done, remaining(&life, &account).await), (1, 4));
         paid.end(CallEnd::Delivered);
         runner.abort();
@@ -180,7 +200,12 @@ fn job_item_outlasts_uncertain_charges() {
         // The result of no spend is known, for longer than five leases last.
         advance(900).await;
         assert_eq!(job(&life, &id).await.counts.ended(), 0);
+        runner.abort();
+        advance(600).await;
+        let claims = claim_and_end(&life).await;
+        assert!(claims <= 8, "the pauses grow from one minute to ten: {claims} claims");
         life.world.gate.set_faults(FaultPlan::NoFaults);
+        let runner = start_runner(&life);
         advance(120).await;
         assert_eq!((job(&life, &id).await.counts.done, remaining(&life, &account).await), (1, 0));
         paid.end(CallEnd::Delivered);
@@ -266,7 +291,8 @@ fn results_of_deleted_job_break_off() {
         assert_eq!((page.items.len(), page.next), (1, Some(1)));
         let rest = accounts.jobs.next_results(page.job.clone(), 1, 100).await.unwrap();
         assert_eq!((rest.items.len(), rest.next), (1, None));
-        accounts.jobs.store().delete_for_account(&account.id).await.unwrap();
+        accounts.jobs.store().discard_for_account(&account.id).await.unwrap();
+        assert_eq!(accounts.jobs.store().delete_ended(life.now(), 9).await.unwrap(), 1);
         check_refused(accounts.jobs.next_results(page.job, 1, 100).await, 404, "no job");
     });
 }

@@ -71,8 +71,7 @@ fn job_cancelled_during_long_fetch_is_charged() {
     run_scenario(with_credits([2, 0, 0, 0]), |life| async move {
         let (account, runner) = (new_account(&life).await, start_runner(&life));
         script_captions(&life, &[SupplierStep::give(&["en"]).after(Duration::from_secs(20 * 60))]);
-        let memo = format!("transcript {}", video());
-        let paid = PaidCall::begin(&life.world.oracle, &account.wallet, memo, None);
+        let paid = begin_paid(&life, &account, &video());
         let id = start(&life, &account, &video()).await;
         advance(15 * 60).await;
         assert_eq!(job(&life, &id).await.counts.running, 1, "the item waits for its fetch");
@@ -98,8 +97,7 @@ fn job_item_beside_other_default_is_fetched_and_charged() {
         script_captions(&life, &[SupplierStep::give_one_of(&["fr", "en"]), SupplierStep::give(&["en"])]);
         check(&keyed(&life, &key, video()).await, ScenarioResult::New);
         let runner = start_runner(&life);
-        let memo = format!("transcript {}", video());
-        let paid = PaidCall::begin(&life.world.oracle, &account.wallet, memo, None);
+        let paid = begin_paid(&life, &account, &video());
         let id = start(&life, &account, &video()).await;
         advance(60).await;
         let ended = job(&life, &id).await;
@@ -151,8 +149,7 @@ fn job_created_again_after_its_deletion_is_charged_again() {
         let (account, runner) = (new_account(&life).await, start_runner(&life));
         let mut ids = Vec::new();
         for (video, left) in [(video(), 4), (other_video(), 3)] {
-            let memo = format!("transcript {video}");
-            let paid = PaidCall::begin(&life.world.oracle, &account.wallet, memo, None);
+            let paid = begin_paid(&life, &account, &video);
             let created = create(&life, &account, Some("key"), &video.address()).await;
             let id = created.view.job.id.clone();
             // The client disconnects: the key is free again.
@@ -178,8 +175,7 @@ fn job_item_charged_before_price_change_ends() {
     run_scenario(with_credits([9, 0, 0, 0]), |life| async move {
         let account = new_account(&life).await;
         call(&life, &account, video()).await;
-        let memo = format!("transcript {}", video());
-        let paid = PaidCall::begin(&life.world.oracle, &account.wallet, memo, None);
+        let paid = begin_paid(&life, &account, &video());
         // The spend takes effect, but its result comes too late.
         let delay = Duration::from_secs(2);
         life.world.gate.set_faults(FaultPlan::SlowStore { stores: "ledger.spend", delay });
@@ -230,23 +226,26 @@ fn job_created_while_account_is_erased_is_deleted() {
             accounts.jobs.store().jobs_of(&account.id, PageRequest::first()).await.unwrap().items.len()
         };
         let late = account.admit_unkeyed(accounts, V1Endpoint::StartJob).await.unwrap();
+        let id = start(&life, &account, &video()).await;
         let read = accounts.admin.show(&account.email).await.unwrap().account;
-        // The jobs are deleted at once, the account after half a second.
+        // The jobs end at once, the account after half a second. Then the jobs are deleted.
         let delay = Duration::from_millis(500);
         life.world.gate.set_faults(FaultPlan::SlowStore { stores: "directory.erase_account", delay });
         let between = async {
             tokio::time::sleep(Duration::from_millis(250)).await;
-            let job = Job::new(JobId::new("job_a"), account.id.clone(), None, &[], life.now());
-            store(&life, job).await;
-            stored().await
+            store(&life, Job::new(JobId::new("job_a"), account.id.clone(), None, &[], life.now())).await;
+            (stored().await, job(&life, &id).await.status)
         };
-        let (erased, count) = tokio::join!(accounts.admin.delete(&read, false), between);
+        let (erased, found) = tokio::join!(accounts.admin.delete(&read, false), between);
         erased.unwrap();
-        assert_eq!((count, stored().await), (1, 0));
+        assert_eq!((found, stored().await), ((2, JobStatus::Cancelled), 0));
         life.world.gate.set_faults(FaultPlan::NoFaults);
         let params = JobParams { urls: Some(vec![video().address()]), ..JobParams::default() };
         check_refused(accounts.jobs.create(late, params).await, 401, "deleted");
-        assert_eq!(stored().await, 0);
+        let runner = start_runner(&life);
+        advance(10).await;
+        assert_eq!(stored().await, 0, "the servers delete its jobs");
+        runner.abort();
     });
 }
 

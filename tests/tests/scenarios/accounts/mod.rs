@@ -83,15 +83,20 @@ async fn import_default(life: &ProcessLife, language: &'static str) {
     life.world.archive.put(request).await.unwrap();
 }
 
+/// Begins a request, or the item of a job, that an account may pay for.
+fn begin_paid(life: &ProcessLife, account: &SimAccount, video: &VideoId) -> PaidCall {
+    let memo = format!("transcript {video}");
+    PaidCall::begin(&life.world.oracle, &account.wallet, memo, None)
+}
+
 /// Requests the video's transcript without delivering it.
 async fn ready(
     life: &ProcessLife,
     account: &SimAccount,
     request: TranscriptParams,
 ) -> Result<PreparedTranscript, V1Error> {
-    let memo = format!("transcript {}", video());
     // Each scenario decides whether the response is delivered, and so may cost a credit.
-    let paid = PaidCall::begin(&life.world.oracle, &account.wallet, memo, None);
+    let paid = begin_paid(life, account, &video());
     let ready =
         life.accounts[0].delivery.transcript(admit_transcript_request(life, account).await, request).await;
     if ready.is_err() {

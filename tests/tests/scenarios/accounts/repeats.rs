@@ -1,6 +1,9 @@
 //! Requests that are repeated with an `Idempotency-Key`.
 
-use transcript_core::accounts::{StoredHeader, V1Admission, V1Endpoint};
+use transcript_core::{
+    accounts::{StoredHeader, V1Admission, V1Endpoint},
+    archive::view::{SegmentCursor, SegmentPageRequest, TranscriptView},
+};
 
 use super::*;
 
@@ -29,6 +32,52 @@ fn admitted(entry: Result<V1Admission, V1Error>) -> RequestGuard {
     }
 }
 
+/// A response that is too long to be stored.
+fn long_reply() -> StoredResponse {
+    StoredResponse { body: vec![b'x'; 16 * 1024 + 1], ..reply("") }
+}
+
+fn is_marked(response: &StoredResponse) -> bool {
+    response.headers.iter().any(|header| header.name == "idempotent-replayed")
+}
+
+/// Requests the video's transcript and delivers a response that is too long to be stored.
+async fn deliver_long(
+    life: &ProcessLife,
+    account: &SimAccount,
+    idempotency_key: &str,
+    params: TranscriptParams,
+) -> Result<StoredResponse, V1Error> {
+    let (oracle, memo) = (&life.world.oracle, format!("transcript {}", video()));
+    let paid = PaidCall::begin(oracle, &account.wallet, memo, Some(idempotency_key.to_owned()));
+    let guard = admitted(admit(life, account, V1Endpoint::Transcript, idempotency_key, "body").await);
+    let delivered = match life.accounts[0].delivery.transcript(guard, params).await {
+        Ok(ready) => ready.deliver(long_reply()).await,
+        Err(error) => Err(error),
+    };
+    paid.end(if delivered.is_ok() { CallEnd::Delivered } else { CallEnd::Refused });
+    delivered
+}
+
+/// Creates an account that gets the video's transcript, which is archived then.
+async fn begin_with_archived_video(life: ProcessLife) -> SimAccount {
+    let account = new_account(&life).await;
+    call(&life, &account, video()).await;
+    account
+}
+
+/// Crashes a server when it settles the hold of a request; returns the idempotency key of the request.
+fn crash_at_settle<F: Future>(world: &Arc<SimWorld>, request: impl Fn(ProcessLife, String) -> F) -> String {
+    // Find the call that settles: a crash at it has no effect on the ledger.
+    let died = (1..40).find(|call| {
+        let crash = crate::simulation::store_gate::CrashPoint { call: *call, after_effect: false };
+        let crash = crate::simulation::world::CrashPlan::AtCall(crash);
+        let lived = world.run_process(1, Some(crash), |life| request(life, format!("k{call}")));
+        lived.is_none() && world.gate.last_call() == "ledger.settle"
+    });
+    format!("k{}", died.expect("one call must settle"))
+}
+
 #[test]
 fn repeat_gets_same_response_and_is_free() {
     run_scenario(with_credits([5, 0, 0, 0]), |life| async move {
@@ -53,8 +102,7 @@ fn replay_equals_response_with_mark_and_without_notes() {
         let header =
             |name: &str, value: &str| StoredHeader { name: name.to_owned(), value: value.to_owned() };
         let guard = admitted(admit(&life, &account, V1Endpoint::Transcript, "k", "body").await);
-        let memo = format!("transcript {}", video());
-        let call = PaidCall::begin(&life.world.oracle, &account.wallet, memo, None);
+        let call = begin_paid(&life, &account, &video());
         let ready = life.accounts[0].delivery.transcript(guard, by_id(&video())).await.unwrap();
         assert_eq!(ready.credits_remaining, Some(4));
         let headers = vec![header("x-credits-remaining", "4"), header("x-cache", "MISS")];
@@ -64,6 +112,28 @@ fn replay_equals_response_with_mark_and_without_notes() {
         let again = replayed(admit(&life, &account, V1Endpoint::Transcript, "k", "body").await);
         let marked = [headers, vec![header("idempotent-replayed", "true")]].concat();
         assert_eq!(again, StoredResponse { headers: marked, ..reply });
+    });
+}
+
+#[test]
+fn repeat_of_long_transcript_is_made_again_and_free() {
+    run_scenario(with_credits([1, 0, 0, 0]), |life| async move {
+        let account = new_account(&life).await;
+        let paid = begin_paid(&life, &account, &video());
+        for is_repeat in [false, true, true] {
+            let guard = admitted(admit(&life, &account, V1Endpoint::Transcript, "k", "body").await);
+            let ready = life.accounts[0].delivery.transcript(guard, by_id(&video())).await.unwrap();
+            assert_eq!((ready.from_cache, ready.credits_remaining), (is_repeat, Some(0)));
+            let delivered = ready.deliver(long_reply()).await.unwrap();
+            assert_eq!((delivered.body == long_reply().body, is_marked(&delivered)), (true, is_repeat));
+        }
+        paid.end(CallEnd::Delivered);
+        let other = admit(&life, &account, V1Endpoint::Transcript, "k", "other").await;
+        check_refused(other, 400, "used for another request");
+        life.world.archive.withdraw(&video(), true, life.now()).await.unwrap();
+        let gone = admit(&life, &account, V1Endpoint::Transcript, "k", "body").await;
+        check_refused(gone, 404, "withdrawn");
+        assert_eq!(remaining(&life, &account).await, 0);
     });
 }
 
@@ -210,24 +280,11 @@ fn response_unpaid_after_crash_is_paid_by_replay() {
     for late in [false, true] {
         // Amounts held by crashed servers are not available to their successors.
         let world = SimWorld::new(with_credits([40, 0, 0, 0]));
-        let begin = |life| async move {
-            let account = new_account(&life).await;
-            call(&life, &account, video()).await;
-            account
-        };
-        let account = world.run_process(1, None, begin).unwrap();
-        // Find the call that settles: a crash at it has no effect on the ledger.
-        let died = (1..40).find(|call| {
-            let crash = crate::simulation::store_gate::CrashPoint { call: *call, after_effect: false };
-            let crash = crate::simulation::world::CrashPlan::AtCall(crash);
+        let account = world.run_process(1, None, begin_with_archived_video).unwrap();
+        let idempotency_key = crash_at_settle(&world, |life, key| {
             let account = account.clone();
-            let idempotency_key = format!("k{call}");
-            let lived = world.run_process(1, Some(crash), |life| async move {
-                call_with(&life, &account, video(), Some(&idempotency_key)).await
-            });
-            lived.is_none() && world.gate.last_call() == "ledger.settle"
+            async move { call_with(&life, &account, video(), Some(&key)).await }
         });
-        let idempotency_key = format!("k{}", died.expect("one call must settle"));
         world.run_process(1, None, |life| async move {
             let before = life.world.oracle.sums(&account.wallet).spent;
             if late {
@@ -246,6 +303,33 @@ fn response_unpaid_after_crash_is_paid_by_replay() {
         });
         assert!(world.oracle.violations().is_empty(), "{}", world.oracle.violations().join("\n"));
     }
+}
+
+/// A server stores that a long transcript was delivered and crashes before the settle: a repeat pays when it is
+/// delivered, once, and one that fails is free.
+#[test]
+fn long_transcript_unpaid_after_crash_is_paid_by_delivered_repeat() {
+    let world = SimWorld::new(with_credits([40, 0, 0, 0]));
+    let account = world.run_process(1, None, begin_with_archived_video).unwrap();
+    let idempotency_key = crash_at_settle(&world, |life, key| {
+        let account = account.clone();
+        async move { deliver_long(&life, &account, &key, by_id(&video())).await }
+    });
+    world.run_process(1, None, |life| async move {
+        let spent = || life.world.oracle.sums(&account.wallet).spent;
+        let before = spent();
+        let page = SegmentPageRequest { cursor: SegmentCursor::parse("00000000-0"), chars_max: 1_000 };
+        let view = TranscriptView { page: Some(page), ..TranscriptView::default() };
+        let replaced = TranscriptParams { view, ..by_id(&video()) };
+        check_refused(deliver_long(&life, &account, &idempotency_key, replaced).await, 400, "cursor: ");
+        assert_eq!(spent(), before, "a repeat that failed was charged");
+        for _ in 0..2 {
+            let again = deliver_long(&life, &account, &idempotency_key, by_id(&video())).await.unwrap();
+            assert_eq!((is_marked(&again), spent() - before), (true, 1));
+        }
+        end_all(&life).await;
+    });
+    assert!(world.oracle.violations().is_empty(), "{}", world.oracle.violations().join("\n"));
 }
 
 /// A withdrawn transcript is not replayed, and the rejected replay is free.

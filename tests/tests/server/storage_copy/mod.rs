@@ -396,3 +396,28 @@ async fn copy_of_archive_alone_has_its_transcripts() -> Result<()> {
     ensure!(!copied.is_empty(), "no figures");
     Ok(())
 }
+
+/// The transcripts are in a database of their own.
+#[tokio::test(flavor = "multi_thread")]
+async fn copy_of_two_databases_finds_archive_of_settings() -> Result<()> {
+    let (data, half, back) = (TempDir::new()?, TempDir::new()?, TempDir::new()?);
+    fill(&data, 20).await?;
+    let before = dump(&data)?;
+    let (main, archive) = (new_database()?, new_database()?);
+    let mut command = copy_command(&main_file(&data), &main.url)?;
+    command.args(["--to-archive", archive.url.as_str()]);
+    run_ok(command, b"")?;
+
+    let output = copy(&main.url, &main_file(&half))?;
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    ensure!(output.status.success() && message.contains("the source has no transcripts"), "{message}");
+    ensure!(!message.contains("no keys"), "{message}");
+
+    let mut command = copy_command(&main.url, &main_file(&back))?;
+    command.env("VERBATIM_STORAGE__URL", &main.url).env("VERBATIM_STORAGE__ARCHIVE_URL", &archive.url);
+    let output = run(command, b"")?;
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    ensure!(output.status.success() && !message.contains("the source has no"), "{message}");
+    check_rows(&dump(&back)?, &before);
+    Ok(())
+}

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     AccountJobs, CreateJobOutcome, ItemFailure, Job, JobItem, JobParams, NewItem,
-    source::{JobSource, new_items},
+    source::{JobSource, add_message, new_items},
 };
 use crate::{
     accounts::{
@@ -16,7 +16,7 @@ use crate::{
     },
     archive::TrackSelector,
     debug_fields,
-    directory::{Account, AccountRef},
+    directory::Account,
     engine::FailureReason,
     error::{Error, ErrorKind, Result, Retry},
     ids::{AccountId, Cursor, JobId},
@@ -213,7 +213,7 @@ impl AccountJobs {
             CreateJobOutcome::Exists(_) => return Err(not_found()),
             CreateJobOutcome::TooMany => return Err(too_many(limits.unfinished)),
         };
-        self.delete_if_erased(account).await?;
+        self.discard_if_erased(account).await?;
         self.wake.notify_one();
         self.view(account, job).await
     }
@@ -242,17 +242,15 @@ impl AccountJobs {
         Err(V1Error::BadRequest(KEY_OF_OTHER_REQUEST.to_owned()))
     }
 
-    /// Deletes the jobs of an account that was erased after the request was admitted.
+    /// Discards the jobs of an account that was erased after the request was admitted.
     ///
     /// A job that was stored before the erasure is deleted by the erasure.
-    async fn delete_if_erased(&self, account: &Account) -> Result<(), V1Error> {
-        let reference = AccountRef::Id(account.id.clone());
-        let stored = self.context.retry_store(|| self.directory.account(&reference)).await;
-        if stored.map_err(V1Error::from_store_error)?.is_some() {
+    async fn discard_if_erased(&self, account: &Account) -> Result<(), V1Error> {
+        if self.account(&account.id).await.map_err(V1Error::from_store_error)?.is_some() {
             return Ok(());
         }
-        let deleted = self.context.retry_store(|| self.store.delete_for_account(&account.id)).await;
-        deleted.map_err(V1Error::from_store_error)?;
+        let discarded = self.context.retry_store(|| self.store.discard_for_account(&account.id)).await;
+        discarded.map_err(V1Error::from_store_error)?;
         Err(V1Error::Unauthorized("The account was deleted.".to_owned()))
     }
 
@@ -341,7 +339,8 @@ impl AccountJobs {
 
     async fn results_of(&self, job: Job, from: u64, limit: u32) -> Result<ResultsPage, V1Error> {
         let found = self.context.retry_store(|| self.store.items(&job.id, from, limit)).await;
-        let items = found.map_err(V1Error::from_store_error)?;
+        let mut items = found.map_err(V1Error::from_store_error)?;
+        items.iter_mut().for_each(add_message);
         // A deleted job has no more items, as one whose last item was read; another one may have its id.
         let stored = self.context.retry_store(|| self.store.job(&job.id)).await;
         let stored = stored.map_err(V1Error::from_store_error)?;
@@ -392,9 +391,7 @@ impl AccountJobs {
     pub(in crate::accounts) async fn view_of(&self, id: &JobId) -> Result<JobView> {
         let gone = || Error::new(ErrorKind::NotFound, Retry::Never, "the job is deleted");
         let job = self.context.retry_store(|| self.store.job(id)).await?.ok_or_else(gone)?;
-        let account = AccountRef::Id(job.account.clone());
-        let account =
-            self.context.retry_store(|| self.directory.account(&account)).await?.ok_or_else(gone)?;
+        let account = self.account(&job.account).await?.ok_or_else(gone)?;
         let remaining = self.credits.balance(&account).await?.remaining;
         Ok(self.view_with(remaining, job))
     }

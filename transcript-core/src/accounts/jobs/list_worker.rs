@@ -13,7 +13,6 @@ use super::{
 };
 use crate::{
     accounts::V1Error,
-    directory::AccountRef,
     engine::FailureReason,
     error::Result,
     retry::with_timeout,
@@ -83,8 +82,7 @@ impl AccountJobs {
         if INTERRUPTIONS_MAX <= listing.interruptions {
             return ListingOutcome::Failed(interrupted("list"));
         }
-        let reference = AccountRef::Id(listing.account.clone());
-        let account = self.context.retry_store(|| self.directory.account(&reference)).await;
+        let account = self.account(&listing.account).await;
         let now = self.context.now();
         match account {
             Ok(Some(account)) if !account.blocked => {}

@@ -35,10 +35,14 @@ pub use source::JobParams;
 pub use store::{ClaimLimits, CreateJobOutcome, JobFigures, JobLimits, JobStore};
 
 use super::{AccountCredits, Delivery, call_context::CallContext};
-use crate::directory::Directory;
+use crate::{
+    directory::{Account, AccountRef, Directory},
+    error::Result,
+    ids::AccountId,
+};
 
 /// The largest number of jobs of an account that are stored.
-const STORED_MAX: u32 = 100;
+pub(super) const STORED_MAX: u32 = 100;
 /// How long an ended job is stored.
 const RETENTION: Duration = Duration::from_secs(30 * 24 * 3600);
 
@@ -60,6 +64,12 @@ impl AccountJobs {
     /// The store of jobs.
     pub fn store(&self) -> &Arc<dyn JobStore> {
         &self.store
+    }
+
+    /// The account with this id; `None` if it was erased.
+    async fn account(&self, id: &AccountId) -> Result<Option<Account>> {
+        let reference = AccountRef::Id(id.clone());
+        self.context.retry_store(|| self.directory.account(&reference)).await
     }
 
     /// The limits of a new job.

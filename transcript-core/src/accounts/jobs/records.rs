@@ -1,5 +1,7 @@
 //! Jobs and their items, as a [`JobStore`](super::JobStore) stores them, and the effect of each operation on them.
 
+use std::time::Duration;
+
 use super::SourceList;
 use crate::{
     ids::{AccountId, JobId},
@@ -7,6 +9,9 @@ use crate::{
     time::Timestamp,
     video::VideoId,
 };
+
+/// The time without a claim that counts to the failures of a due item or page.
+const UNCLAIMED_MAX: Duration = Duration::from_secs(3_600);
 
 /// The state of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -193,6 +198,17 @@ pub struct ItemClaim {
     pub number: u64,
 }
 
+impl ItemClaim {
+    /// Since when an item, or the page of a list, fails that was due at `due_at` and is claimed at `now`.
+    ///
+    /// Of the time in between an hour counts at most: perhaps no server ran. That hour counts because the failing items
+    /// of a large job wait for each other, and must end.
+    pub fn failing_since(stored: Option<Timestamp>, due_at: Timestamp, now: Timestamp) -> Option<Timestamp> {
+        let uncounted = now.since(due_at).saturating_sub(UNCLAIMED_MAX);
+        stored.map(|since| since.plus(uncounted))
+    }
+}
+
 /// A claimed item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClaimedItem {
@@ -212,7 +228,9 @@ pub struct ClaimedItem {
     pub attempts: u32,
     /// The number of claims in a row that ended with their lease.
     pub interruptions: u32,
-    /// Since when it fails without an attempt, as [`ItemReturn::failing_since`] counts it; `None` if it does not.
+    /// Since when it fails without an attempt; `None` if it does not.
+    ///
+    /// [`ItemReturn::failing_since`] and [`ItemClaim::failing_since`] count it.
     pub failing_since: Option<Timestamp>,
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::{ItemFailure, NewItem, SourceList};
+use super::{ItemFailure, JobItem, NewItem, SourceList};
 use crate::{
     accounts::{
         V1Error,
@@ -135,7 +135,8 @@ impl LanguagePreference {
 pub(super) fn new_items(urls: Vec<String>) -> Vec<NewItem> {
     let mut known = HashSet::new();
     let items = urls.into_iter().map(|url| {
-        let video = parse_link(&url);
+        let invalid = |_| ItemFailure { reason: INVALID_URL.to_owned(), message: String::new() };
+        let video = parse_link(&url).map_err(invalid);
         NewItem { url: shorten(url), video }
     });
     let name = |item: &NewItem| match &item.video {
@@ -145,20 +146,32 @@ pub(super) fn new_items(urls: Vec<String>) -> Vec<NewItem> {
     items.filter(|item| known.insert(name(item))).collect()
 }
 
+/// Adds the message to the failure of an item whose link names no video: it is not stored, since such items are free.
+pub(super) fn add_message(item: &mut JobItem) {
+    let is_without = |failure: &&mut ItemFailure| failure.reason == INVALID_URL && failure.message.is_empty();
+    if let Some(failure) = item.failure.as_mut().filter(is_without) {
+        // A link that was stored in part may name one.
+        let message = parse_link(&item.url).err();
+        failure.message = message.unwrap_or_else(|| "The link names no video.".to_owned());
+    }
+}
+
 /// The video of a link, or of an id.
-fn parse_link(text: &str) -> Result<VideoId, ItemFailure> {
+///
+/// # Errors
+/// The message for people.
+fn parse_link(text: &str) -> Result<VideoId, String> {
     let text = text.trim();
-    let invalid = |message: String| ItemFailure { reason: INVALID_URL.to_owned(), message };
     if let Ok(video) = VideoId::new(Platform::YouTube, text) {
         return Ok(video);
     }
     match VideoLink::parse(text) {
         Ok(VideoLink::Video(video)) => Ok(video),
         // A job is stored before anything is requested, and needs to know which links name the same video.
-        Ok(VideoLink::Short(_)) => Err(invalid(
-            "A short link does not say which video it leads to: open it, and send that link.".to_owned(),
-        )),
-        Err(error) => Err(invalid(format!("The link names no video: {error}."))),
+        Ok(VideoLink::Short(_)) => {
+            Err("A short link does not say which video it leads to: open it, and send that link.".to_owned())
+        }
+        Err(error) => Err(format!("The link names no video: {error}.")),
     }
 }
 

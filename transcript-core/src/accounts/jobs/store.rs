@@ -121,6 +121,8 @@ pub trait JobStore: fmt::Debug + Send + Sync + 'static {
     /// - An item is due from its due time on; that of a claimed item is the end of its lease.
     /// - The claims in a row that ended with their lease are counted ([`ClaimedItem::interruptions`]).
     /// - Accounts take turns, one item each; the items of an account are claimed job by job, in order.
+    /// - Since when an item fails follows from [`ItemClaim::failing_since`]: of the time in which it was due without a
+    ///   claim an hour counts. It is stored.
     /// - Accounts with as many items as [`ClaimLimits`] allows are left out.
     /// - Items of paused jobs are not claimed. Of a cancelled job only items that had started are claimed.
     async fn claim(
@@ -145,14 +147,15 @@ pub trait JobStore: fmt::Debug + Send + Sync + 'static {
     /// - It ends the claims in a row that ended with their lease.
     /// - Since when it fails follows from [`ItemReturn::failing_since`]: an attempt ends the failures before it, and
     ///   time in which the item only waits does not count to them.
-    /// - A failure is the first one also if the stored time of the first one is after `now`: a clock that was ahead and was
-    ///   corrected since stored it.
+    /// - A failure is the first one also if the stored time of the first one is after `now`: a clock that was ahead and
+    ///   was corrected since stored it.
     async fn return_item(&self, claim: &ItemClaim, returned: ItemReturn, now: Timestamp) -> Result<bool>;
 
     /// Claims the next page of a list until `lease_until`; `None` if none is due.
     ///
     /// **Behaviour**
-    /// - Accounts take turns, and claims that ended with their lease are counted, as for items.
+    /// - Accounts take turns, claims that ended with their lease are counted, and time without a claim does not count
+    ///   to failures, as for items.
     /// - Lists of paused and of ended jobs, and those of `busy` platforms, are not claimed.
     async fn claim_listing(
         &self,
@@ -212,11 +215,17 @@ pub trait JobStore: fmt::Debug + Send + Sync + 'static {
     /// Jobs and items in each state of a job that is not an end; states without jobs may be left out.
     async fn figures(&self) -> Result<Vec<JobFigures>>;
 
-    /// Deletes at most `limit` jobs that ended before a time; returns their number.
+    /// Deletes at most `limit` jobs that ended before a time, the oldest end first; returns their number.
     ///
     /// **Behaviour**: a cancelled job stays until its items that had started have ended.
     async fn delete_ended(&self, before: Timestamp, limit: u32) -> Result<u64>;
 
-    /// Deletes all jobs of an account, with their events and the generation of its webhook secret; returns their number.
-    async fn delete_for_account(&self, account: &AccountId) -> Result<u64>;
+    /// Ends all jobs of an account, so that they are deleted; returns how many were not ended so before.
+    ///
+    /// **Behaviour**
+    /// - They are cancelled at the time 0: [`JobStore::delete_ended`] deletes them first, with their events.
+    /// - The claims on their items and lists and the leases of their events end, and none of them is claimed or leased.
+    /// - A job that cannot be decoded is ended, too.
+    /// - The generation of the account's webhook secret is deleted.
+    async fn discard_for_account(&self, account: &AccountId) -> Result<u64>;
 }

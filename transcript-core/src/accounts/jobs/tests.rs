@@ -37,6 +37,29 @@ fn new_items_collapse_links_of_one_video() {
 }
 
 #[test]
+fn message_of_invalid_link_is_made_when_item_is_read() {
+    let long = format!("https://youtu.be/dQw4w9WgXcQ?{}", "x".repeat(5_000));
+    for (url, part) in [
+        ("no link", "The link names no video: "),
+        ("https://vm.tiktok.com/ZMabcdefg/", "A short link does not say"),
+        (long.as_str(), "The link names no video"),
+    ] {
+        let new = source::new_items(vec![url.to_owned()]).remove(0);
+        let failure = new.video.unwrap_err();
+        assert_eq!(failure.message, "", "it is not stored: {url}");
+        let (status, failure) = (ItemStatus::Failed, Some(failure));
+        let mut item = JobItem { index: 0, url: new.url, video: None, status, failure };
+        source::add_message(&mut item);
+        let message = item.failure.map(|failure| failure.message).unwrap_or_default();
+        assert!(message.contains(part), "{url}: {message}");
+        let lost = ItemFailure { reason: "missing".to_owned(), message: String::new() };
+        item.failure = Some(lost.clone());
+        source::add_message(&mut item);
+        assert_eq!(item.failure, Some(lost));
+    }
+}
+
+#[test]
 fn page_of_invalid_limit_or_cursor_is_rejected() {
     let bad = |message: &str| V1Error::BadRequest(message.to_owned());
     for limit in [0, PAGE_MAX + 1] {
@@ -184,6 +207,15 @@ fn pause_is_as_long_as_named_and_grows_with_attempts() {
     let pause = |attempts, named_s: u64| worker::pause_after(attempts, Some(Duration::from_secs(named_s)));
     for (attempts, named_s, seconds) in [(0, 1, 5), (3, 1, 40), (0, 90, 90), (3, 90, 90), (0, 9_000, 600)] {
         assert_eq!(pause(attempts, named_s), Duration::from_secs(seconds), "{attempts}, {named_s}");
+    }
+}
+
+#[test]
+fn pause_after_uncertain_spend_is_as_long_as_failures_last() {
+    for (since, now_s, seconds) in [(None, 90, 5), (Some(0), 400, 400), (Some(0), 9_000, 600)] {
+        let item = ClaimedItem { failing_since: since.map(Timestamp::from_millis), ..item(0) };
+        let pause = worker::uncertain_pause(&item, Timestamp::from_millis(now_s * 1_000));
+        assert_eq!(pause, Duration::from_secs(seconds), "{since:?}, {now_s}");
     }
 }
 

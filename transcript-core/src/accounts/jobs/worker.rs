@@ -161,9 +161,7 @@ impl AccountJobs {
 
     /// Delivers the transcript of an item, and charges it unless an earlier claim has `charged` this many credits.
     async fn deliver(&self, item: &ClaimedItem, charged: Option<u64>) -> Result<ItemEnd, V1Error> {
-        let reference = AccountRef::Id(item.account.clone());
-        let account = self.context.retry_store(|| self.directory.account(&reference)).await;
-        let account = match account.map_err(V1Error::from_store_error)? {
+        let account = match self.account(&item.account).await.map_err(V1Error::from_store_error)? {
             Some(account) if !account.blocked => account,
             Some(_) => return Ok(ItemEnd::Pause(PauseReason::AccountBlocked)),
             None => return Ok(ended(account_closed())),
@@ -199,14 +197,13 @@ impl AccountJobs {
     ///
     /// The id of its charge is used up without credits: an earlier claim that is still running cannot charge it.
     async fn skip(&self, item: &ClaimedItem) -> Result<ItemEnd, V1Error> {
-        let reference = AccountRef::Id(item.account.clone());
-        let account = self.context.retry_store(|| self.directory.account(&reference)).await;
         let skipped = ItemEnd::Ended(ItemOutcome::Skipped);
-        let Some(account) = account.map_err(V1Error::from_store_error)? else { return Ok(skipped) };
+        let account = self.account(&item.account).await.map_err(V1Error::from_store_error)?;
+        let Some(account) = account else { return Ok(skipped) };
         Ok(match self.spend(&account, item, 0).await? {
             SpendResult::Spent(_) => skipped,
             SpendResult::Refused(outcome) => self.end_charged(item, &outcome).await,
-            SpendResult::Unknown => self.after_uncertain_spend(),
+            SpendResult::Unknown => self.after_uncertain_spend(item),
         })
     }
 
@@ -219,8 +216,11 @@ impl AccountJobs {
     }
 
     /// The charge may have been made: the next claim looks for it, when a late one has taken effect.
-    fn after_uncertain_spend(&self) -> ItemEnd {
-        again_without_attempt(self.context.transcripts.options().hold)
+    ///
+    /// An unconfirmed charge alone does not end an item.
+    fn after_uncertain_spend(&self, item: &ClaimedItem) -> ItemEnd {
+        let pause = uncertain_pause(item, self.context.now());
+        again_without_attempt(pause.max(self.context.transcripts.options().hold))
     }
 
     /// Ends an item whose spend was refused: done if an earlier claim has charged it.
@@ -250,7 +250,7 @@ impl AccountJobs {
             // An earlier claim has charged it at another price.
             SpendResult::Refused(outcome @ HoldOutcome::Conflict) => self.end_charged(item, &outcome).await,
             SpendResult::Refused(outcome) => not_charged(item, &outcome),
-            SpendResult::Unknown => self.after_uncertain_spend(),
+            SpendResult::Unknown => self.after_uncertain_spend(item),
         })
     }
 
@@ -407,6 +407,11 @@ fn ended(failure: ItemFailure) -> ItemEnd {
 fn not_charged(item: &ClaimedItem, outcome: &impl std::fmt::Debug) -> ItemEnd {
     tracing::error!(job = %item.claim.job, ?outcome, "job item not charged");
     ItemEnd::Again { pause: PAUSE_MAX, failure: None }
+}
+
+/// The pause after an uncertain spend: as long as the item has failed, for whatever reason.
+pub(super) fn uncertain_pause(item: &ClaimedItem, now: Timestamp) -> Duration {
+    pause_after(item.attempts, item.failing_since.map(|since| now.since(since)))
 }
 
 fn no_captions(message: String) -> ItemEnd {

@@ -38,10 +38,6 @@ const STORE_POLICY: StorePolicy =
 const ATTEMPTS_MAX: u32 = 12;
 /// The pause after the first attempt; it doubles each time: 15 s, 30 s, 1 min, …
 const FIRST_PAUSE: Duration = Duration::from_secs(15);
-/// Validity of a verification token.
-const TOKEN_VALIDITY: Duration = Duration::from_secs(24 * 3_600);
-/// Validity of a sign-in link.
-const LINK_VALIDITY: Duration = Duration::from_secs(30 * 60);
 
 /// Dependencies of [`MailSender`].
 #[derive(Clone, Debug)]
@@ -186,7 +182,7 @@ impl MailSender {
         let link = SignInLink {
             digest: Sha256::digest(token.as_bytes()).to_vec(),
             account: account.id.clone(),
-            expires_at: now.plus(LINK_VALIDITY),
+            expires_at: now.plus(SignInLink::VALIDITY),
             now,
         };
         call_store(self.deps.sessions.put_link(link)).await?;
@@ -199,7 +195,7 @@ impl MailSender {
         let stored = VerificationToken {
             digest: Sha256::digest(token.as_bytes()).to_vec(),
             email: email.to_owned(),
-            expires_at: now.plus(TOKEN_VALIDITY),
+            expires_at: now.plus(VerificationToken::VALIDITY),
             now,
         };
         call_store(self.deps.directory.put_token(stored)).await?;

@@ -93,6 +93,7 @@ macro_rules! key_access_conformance {
             account_keys_end_with_redemption_and_erasure
             concurrent_account_keys_never_exceed_limit
             account_key_use_is_listed_until_rotation
+            token_of_corrected_clock_is_invalid
         }
     };
 }

@@ -79,6 +79,14 @@ pub async fn token_is_invalid_at_expiry(store: DirectoryStore) {
     assert_eq!(ended, Invalid, "an expired token does not request confirmation");
 }
 
+/// A token that a clock made which was ahead is invalid until the time of that clock comes.
+pub async fn token_of_corrected_clock_is_invalid(store: DirectoryStore) {
+    expect_ok(store.put_token(VerificationToken { expires_at: at(300_000), ..token("ahead", EMAIL) }).await);
+    assert_eq!(redeem(&store, "ahead", "k", true).await, Invalid, "it would be valid for days");
+    let request = RedeemRequest { key: new_key("k", 200_000), ..redemption("ahead", "k", false) };
+    check_issued(expect_ok(store.redeem(request).await), true, "its last day");
+}
+
 /// For an address with an account nothing changes until the user confirms.
 pub async fn redeem_for_existing_account_needs_confirmation(store: DirectoryStore) {
     register(&store, EMAIL, "k").await;

@@ -117,12 +117,16 @@ pub async fn hold_drains_wallet_to_zero_and_no_more(store: LedgerStore) {
 /// A leg of amount 0 is accepted, but creates neither entry nor wallet.
 pub async fn zero_amount_leaves_no_entry_and_no_wallet(store: LedgerStore) {
     hold(&store, request("h", &[leg("a", day_terms(0), 0), leg("b", day_terms(1), 1)])).await;
+    hold(&store, request("i", &[leg("a", day_terms(0), 0)])).await;
+    assert_eq!(wallet_names(&store).await, ["b"], "a wallet of open holds of nothing is not listed");
     let balances = settle(&store, "h", &[0, 1]).await;
     assert_eq!(balances[0].pools, [], "a leg that held nothing has no pools to settle");
     assert_eq!(entries(&store, "a").await, [], "zero amounts write no entry");
-    let wallets = wallets(&store).await;
-    let names: Vec<_> = wallets.iter().map(|balance| balance.wallet.as_str()).collect();
-    assert_eq!(names, ["b"], "an unused wallet is not listed");
+    assert_eq!(wallet_names(&store).await, ["b"], "an unused wallet is not listed");
+}
+
+async fn wallet_names(store: &LedgerStore) -> Vec<String> {
+    wallets(store).await.iter().map(|balance| balance.wallet.as_str().to_owned()).collect()
 }
 
 /// A hold affects only its own bucket and wallet.

@@ -150,7 +150,8 @@ impl From<&Export> for AccountExport {
             customer: account.customer.clone(),
             subscription: account.subscription.clone(),
             blocked: account.blocked,
-            statement: export.entries.iter().map(StatementLine::from).collect(),
+            // They may be millions: the caller adds them page by page.
+            statement: Vec::new(),
             orders: export.orders.iter().map(ExportedOrder::from).collect(),
             keys: export.keys.iter().map(ExportedKey::from).collect(),
             sessions: export.sessions.iter().map(ExportedSession::from).collect(),
