@@ -27,8 +27,8 @@ pub(crate) fn run(input: &[u8]) {
         Ok(_) if has_secret_elsewhere(&text) => {}
         Ok(settings) => {
             let report = settings.report();
-            assert!(!report.contains("sk-secret"), "a secret is in the report: {report}");
-            assert!(!format!("{settings:?}").contains("sk-secret"), "a secret is in the debug output");
+            assert!(!report.contains("sk_secret"), "a secret is in the report: {report}");
+            assert!(!format!("{settings:?}").contains("sk_secret"), "a secret is in the debug output");
         }
         Err(errors) => {
             let sentences = errors.to_string();
@@ -44,11 +44,11 @@ fn has_secret_elsewhere(text: &str) -> bool {
         let is_key = ["api_key", "secret_key", "webhook_secrets"].contains(&name.trim());
         // Of a URL only the password is secret.
         let before_password =
-            value.split_once(":sk-secret@").and_then(|(before, _)| before.split_once("://"));
+            value.split_once(":sk_secret@").and_then(|(before, _)| before.split_once("://"));
         let is_password = before_password.is_some_and(|(_, user)| !user.contains(['/', '?', '#', '@', '\\']));
-        is_key || is_password && value.matches("sk-secret").count() == 1
+        is_key || is_password && value.matches("sk_secret").count() == 1
     };
-    text.lines().any(|line| line.contains("sk-secret") && !is_secret(line))
+    text.lines().any(|line| line.contains("sk_secret") && !is_secret(line))
 }
 
 pub(crate) fn seeds() -> Vec<Vec<u8>> {
@@ -58,14 +58,15 @@ pub(crate) fn seeds() -> Vec<Vec<u8>> {
          [\"youtube-captions\"]\n",
         "[server]\ntrusted_proxies = [\"10.0.0.0/8\"]\ncors_origins = [\"https://a.example\"]\n[upstream]\n\
          proxies = [\"socks5h://u:p@127.0.0.1:1080\"]\nbody_timeout = \"10s\"\n",
-        "[speech]\nbase_url = \"https://s.example/v1\"\nmodel = \"m\"\napi_key = \"sk-secret\"\nmax_duration \
+        "[speech]\nbase_url = \"https://s.example/v1\"\nmodel = \"m\"\napi_key = \"sk_secret\"\nmax_duration \
          = \"4h\"\n\
-         [chat]\nbase_url = \"https://s.example/v1\"\nmodel = \"m\"\napi_key = \"sk-secret\"\ncontext_tokens = \
+         [chat]\nbase_url = \"https://s.example/v1\"\nmodel = \"m\"\napi_key = \"sk_secret\"\ncontext_tokens = \
          8192\n",
-        "[mail]\nsmtp_url = \"smtps://user:sk-secret@mail.example:465\"\nfrom = \"Ann <ann@v.example>\"\n",
-        "[stripe]\nsecret_key = \"sk-secret\"\nwebhook_secrets = [\"sk-secret\"]\n[price]\nstarter = \"9.00 USD\"\n",
+        "[mail]\nsmtp_url = \"smtps://user:sk_secret@mail.example:465\"\nfrom = \"Ann <ann@v.example>\"\n",
+        "[stripe]\nsecret_key = \"sk_secret\"\nwebhook_secrets = [\"whsec_sk_secret\"]\n[price]\nstarter = \
+         \"9.00 USD\"\n",
         "entitlement.keys = '{\"keys\":[{\"kty\":\"oct\",\"k\":\"YSBzZWNyZXQgb2YgdGhlIGZ1enogdGFyZ2V0IG9ubHk\"}]}'\n",
-        "storage.url = \"postgres://u:sk-secret@127.0.0.1/v\"\nlog.format = \"json\"\nlog.level = \"debug\"\n",
+        "storage.url = \"postgres://u:sk_secret@127.0.0.1/v\"\nlog.format = \"json\"\nlog.level = \"debug\"\n",
         "\n---\nVERBATIM_SERVER__LISTEN=[::1]:8080\nVERBATIM_SUPPLIERS__YOUTUBE=a,\
          b\nVERBATIM_UPSTREAM__PROXY=http://127.0.0.1:1\n",
         "serber.listen = 1\nlookup = { free_per_month = -1 }\na = [[1], {b = 2}]\n",

@@ -13,6 +13,28 @@ pub fn head(text: &str, bytes_max: usize) -> &str {
     text.get(..end).unwrap_or(text)
 }
 
+/// Whether a text stays on one line and in its order.
+///
+/// Control characters, line separators and characters that reorder the text around them do not; the marks of direction
+/// in names of right-to-left scripts do.
+pub(crate) fn is_one_line(text: &str) -> bool {
+    !text.contains(|c: char| c.is_control() || matches!(c, '\u{2028}'..='\u{202E}' | '\u{2066}'..='\u{2069}'))
+}
+
+/// Whether a text shows anything.
+pub(crate) fn is_visible(text: &str) -> bool {
+    text.contains(|c: char| !c.is_whitespace() && !c.is_control() && !is_blank(c))
+}
+
+/// Whether a character is a format character, or blank without being white space.
+fn is_blank(c: char) -> bool {
+    matches!(c,
+        '\u{AD}' | '\u{34F}' | '\u{61C}' | '\u{115F}' | '\u{1160}' | '\u{17B4}' | '\u{17B5}' | '\u{180B}'..='\u{180F}'
+        | '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{206F}' | '\u{2800}' | '\u{3164}'
+        | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}' | '\u{FFA0}' | '\u{FFF0}'..='\u{FFFB}' | '\u{1BCA0}'..='\u{1BCA3}'
+        | '\u{1D173}'..='\u{1D17A}' | '\u{E0000}'..='\u{E0FFF}')
+}
+
 /// Length of an escape in JSON such as `\ud83d`, in bytes.
 const ESCAPE_LENGTH: usize = 6;
 
@@ -96,6 +118,31 @@ mod tests {
         let json = replace_lone_surrogates(r#""\ud83d\ude00 \udead""#);
         let text: String = serde_json::from_str(&json).unwrap();
         assert_eq!(text, "😀 \u{FFFD}");
+    }
+
+    #[test]
+    fn names_on_one_line_that_show_something_are_recognized() {
+        // A family is several emoji with joiners, and a name may have marks of its direction.
+        for name in [
+            "laptop",
+            "Example & Söhne",
+            "שלום\u{200F}",
+            "\u{61C}مرحبا",
+            "👩\u{200D}👩\u{FE0F}",
+            "می\u{200C}خواهم",
+        ] {
+            assert!(is_one_line(name) && is_visible(name), "{name:?}");
+        }
+        for name in
+            ["a\nb", "a\u{85}b", "a\u{2028}b", "a\u{2029}b", "a\u{202E}b", "a\u{2066}b\u{2069}", "\u{9B}2J"]
+        {
+            assert!(!is_one_line(name), "{name:?}");
+        }
+        for name in
+            ["", " \u{3000}", "\u{200B}", "\u{FEFF} \u{AD}", "\u{3164}", "\u{2800}", "\u{E0041}\u{FE0F}"]
+        {
+            assert!(!is_visible(name), "{name:?}");
+        }
     }
 
     #[test]

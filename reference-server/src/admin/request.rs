@@ -11,7 +11,7 @@ use transcript_core::{Page, PageRequest, ids::Cursor, page::PAGE_LIMIT};
 
 use super::AdminState;
 use crate::{
-    api::{BODY_MAX, V1ErrorResponse, is_json, read_body},
+    api::{BODY_MAX, V1ErrorResponse, check_spelling, is_json, parameter, read_body},
     operations::Operations,
 };
 
@@ -50,25 +50,25 @@ impl<S: Send + Sync> FromRequestParts<S> for Operations {
     }
 }
 
-/// Parses the page parameters of a link. Other parameters are ignored.
+/// Parses the page parameters of a link. Other parameters are ignored, unless they are spelled almost as these.
 ///
 /// # Errors
 /// 400.
 pub(super) fn page(query: Option<&str>) -> Result<PageRequest, V1ErrorResponse> {
-    let (mut after, mut limit) = (None, PAGE_SIZE);
-    for (name, value) in url::form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
-        match &*name {
-            "after" if value.len() <= CURSOR_MAX => after = Some(Cursor::new(value)),
-            "after" => return Err(V1ErrorResponse::bad("after", "it is not the `next` of a page")),
-            "limit" => {
-                let number = value.parse().ok().filter(|limit| (1..=PAGE_LIMIT).contains(limit));
-                limit =
-                    number.ok_or_else(|| V1ErrorResponse::bad("limit", "give a number from 1 to 1000"))?;
-            }
-            _ => {}
-        }
+    let query = query.unwrap_or_default();
+    check_spelling(query, &["after", "limit"])?;
+    let after = parameter(query, "after")?;
+    if after.as_ref().is_some_and(|after| after.len() > CURSOR_MAX) {
+        return Err(V1ErrorResponse::bad("after", "it is not the `next` of a page"));
     }
-    Ok(PageRequest { after, limit })
+    let limit = match parameter(query, "limit")? {
+        Some(text) => {
+            let number = text.parse().ok().filter(|limit| (1..=PAGE_LIMIT).contains(limit));
+            number.ok_or_else(|| V1ErrorResponse::bad("limit", "give a number from 1 to 1000"))?
+        }
+        None => PAGE_SIZE,
+    };
+    Ok(PageRequest { after: after.map(|after| Cursor::new(after.into_owned())), limit })
 }
 
 /// A page of a list.

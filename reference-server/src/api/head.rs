@@ -1,10 +1,13 @@
-//! Checks of a request head: its size and its host.
+//! Checks of a request head: its size, its host and the encoding of its body.
 //!
 //! hyper refuses an unreadable head, or one that exceeds its buffer, with a status and without a body: 400 for what is
 //! not HTTP, 431 for more than [`READ_BYTES_MAX`] bytes or more than 100 headers. More is read than accepted, so that
 //! slightly larger requests get a problem document.
 
-use http::{Request, StatusCode, Version, header::HOST};
+use http::{
+    HeaderValue, Request, StatusCode, Version,
+    header::{HOST, TRANSFER_ENCODING},
+};
 
 use super::ProblemResponse;
 
@@ -18,7 +21,19 @@ const LINE_BYTES: usize = 4;
 
 /// Returns the error for an invalid head.
 pub(crate) fn check_head<B>(request: &Request<B>) -> Option<ProblemResponse> {
-    too_large(request).or_else(|| without_host(request))
+    too_large(request).or_else(|| without_host(request)).or_else(|| encoded(request))
+}
+
+/// hyper reads a body whose last encoding is chunked, and leaves the others to the handler, of which none decodes them.
+fn encoded<B>(request: &Request<B>) -> Option<ProblemResponse> {
+    let mut encodings = request.headers().get_all(TRANSFER_ENCODING).iter();
+    let is_chunked =
+        |encoding: &HeaderValue| encoding.as_bytes().trim_ascii().eq_ignore_ascii_case(b"chunked");
+    let is_known = encodings.next().is_none_or(is_chunked) && encodings.next().is_none();
+    (!is_known).then(|| {
+        let detail = "Transfer-Encoding: this server reads chunked bodies only.";
+        ProblemResponse::new(StatusCode::NOT_IMPLEMENTED, detail)
+    })
 }
 
 /// HTTP/1.1 requires exactly one host (RFC 9112, 3.2); HTTP/2 may send it as `:authority` instead.

@@ -45,7 +45,7 @@ pub(crate) use problem::{ProblemDetail, ProblemResponse, RETRY_AFTER_BUSY};
 pub(crate) use query::{LookupQuery, ResponseFormat, parameter};
 pub(crate) use rate_limit::rate_limit_headers;
 pub(crate) use request_id::{RequestId, X_REQUEST_ID};
-pub(crate) use search_query::search_params;
+pub(crate) use search_query::{search_params, search_words};
 pub(crate) use sse::{COMMENT, KEEPALIVE_INTERVAL, event, event_of_json, event_stream};
 pub(crate) use stored_response::{into_response, json_reply, reply};
 pub(crate) use unanswered::UnansweredReason;

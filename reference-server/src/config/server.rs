@@ -31,7 +31,8 @@ pub struct ServerSettings {
     pub allowed_hosts: Vec<HostPattern>,
     /// `server.stop_delay`: how long the server serves after the stop signal while it is not ready.
     pub stop_delay: Duration,
-    /// `server.cors_origins`: origins of pages that may call `/api/keys`, `/api/search` and `/mcp`.
+    /// `server.cors_origins`: origins of pages that may call `/api/keys`, `/api/v1/register`, `/api/search` and
+    /// `/mcp`.
     pub cors_origins: Vec<WebOrigin>,
     /// `server.connections`: most open connections.
     #[default(10_000)]

@@ -278,7 +278,7 @@ fn settings_file_missing_error_has_path() {
 fn secrets_are_not_in_reports_or_errors() {
     let file = "[upstream]\nproxy = \"http://me:hush@proxy:1\"\n[speech]\nbase_url = \"https://s.example/v1\"\nmodel = \
                 \"m\"\napi_key = \"hush\"\n[storage]\nurl = \"postgres://me:hush@db/v\"\n[stripe]\nsecret_key = \
-                \"hush\"\nwebhook_secrets = [\"whsec_hush\"]\n[mail]\nsmtp_url = \"smtp://me:hush@mail\"\nfrom = \
+                \"sk_hush\"\nwebhook_secrets = [\"whsec_hush\"]\n[mail]\nsmtp_url = \"smtp://me:hush@mail\"\nfrom = \
                 \"a@b.example\"\n[entitlement]\nkeys = '{\"keys\": [{\"k\": \"hush\"}]}'";
     let settings = load(file, &[], &[]).unwrap();
     let shown = format!("{settings:?}\n{}\n{:?}", settings.report(), settings.warnings());

@@ -12,6 +12,7 @@ mod indexing;
 mod keys;
 #[cfg(feature = "mcp")]
 mod mcp;
+mod page_origins;
 mod peer_request;
 mod pricing;
 pub(crate) mod readiness;
@@ -48,6 +49,7 @@ use crate::{
     state::AppState,
 };
 use docs::{BuildDocument, CachedDocument};
+use page_origins::PageOrigins;
 use table::{AllowedOrigins, Endpoint};
 
 /// Prefix of the admin API, which has a separate listener.
@@ -59,12 +61,13 @@ struct RouteDeps {
     #[cfg(feature = "mcp")]
     mcp: mcp::McpEndpoint,
     document: Arc<CachedDocument>,
+    pages: PageOrigins,
 }
 
 /// Router of all routes.
 ///
-/// `cors_origins` are the origins whose pages may call `/api/keys` and `/api/search`. `document` builds the `OpenAPI`
-/// document.
+/// `cors_origins` are the origins whose pages may call `/api/keys` and `/api/search`, and may register addresses.
+/// `document` builds the `OpenAPI` document.
 pub(crate) fn router(
     app: AppState,
     #[cfg(feature = "mcp")] passages: PassageCache,
@@ -79,6 +82,7 @@ pub(crate) fn router(
         #[cfg(feature = "mcp")]
         mcp: mcp::McpEndpoint::new(app.clone(), passages, Arc::clone(&of_mcp)),
         document: Arc::new(CachedDocument::new(app.clone(), document)),
+        pages: PageOrigins::new(app.clone(), Arc::clone(&listed)),
     };
     let (mut routes, mut of_v1) = (Router::new(), Router::new());
     // The endpoints of a path are neighbours.

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use axum::routing::{MethodRouter, delete, get, head, post};
+use axum::{
+    middleware::from_fn_with_state,
+    routing::{MethodRouter, delete, get, head, post},
+};
 use http::Method;
 use serde_json::Value;
 
@@ -12,7 +15,9 @@ use super::{
     RouteDeps, account as account_pages, checkout,
     docs::{self, CachedDocument},
     document::DocumentOptions,
-    health, home, indexing, keys, pricing, search, transcript,
+    health, home, indexing, keys,
+    page_origins::refuse_foreign_page,
+    pricing, search, transcript,
     v1::{
         account, chat, jobs, payments, register, transcript as v1_transcript, verify, webhook, webhook_secret,
     },
@@ -91,7 +96,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
     endpoint(GET, "/api/search", |_| get(search::search))
         .for_origins(Listed)
         .with_operation(search::operation),
-    endpoint(POST, "/api/keys", |_| post(keys::create))
+    endpoint(POST, "/api/keys", |deps| without_foreign_pages(deps, post(keys::create)))
         .for_origins(Listed)
         .with_operation(keys::create_operation),
     endpoint(GET, "/api/keys/me", |_| get(keys::status))
@@ -163,7 +168,8 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         .with_operation(docs::guide_page_operation),
     #[cfg(feature = "mcp")]
     endpoint(POST, "/mcp", |deps| post(mcp::post).with_state(deps.mcp.clone())).for_origins(ListedAndOwn),
-    endpoint(POST, "/api/v1/register", |_| post(register::register)).with_operation(register::operation),
+    endpoint(POST, "/api/v1/register", |deps| without_foreign_pages(deps, post(register::register)))
+        .with_operation(register::operation),
     endpoint(GET, VERIFY, |_| get(verify::open)).with_operation(verify::open_operation),
     endpoint(POST, VERIFY, |_| post(verify::confirm)).with_operation(verify::confirm_operation),
     endpoint(GET, "/api/v1/me", |_| get(account::me)).with_operation(account::me_operation),
@@ -200,6 +206,11 @@ const VERIFY: &str = "/api/v1/verify";
 /// Gives a handler of the documentation its document.
 fn documented(deps: &RouteDeps, route: MethodRouter<Arc<CachedDocument>>) -> MethodRouter<AppState> {
     route.with_state(Arc::clone(&deps.document))
+}
+
+/// Refuses the requests of other sites' pages.
+fn without_foreign_pages(deps: &RouteDeps, route: MethodRouter<AppState>) -> MethodRouter<AppState> {
+    route.route_layer(from_fn_with_state(deps.pages.clone(), refuse_foreign_page))
 }
 
 #[cfg(test)]

@@ -94,7 +94,11 @@ impl HttpService {
         let (mut response, from) = match (ready, refusal) {
             (Some(ready), _) => (ready, Some(ResultOrigin::Ready)),
             (None, Some(refusal)) => {
-                let refused = in_form_of(request.uri().path(), refusal).map(Either::Right);
+                let mut refused = in_form_of(request.uri().path(), refusal).map(Either::Right);
+                if refused.status() == StatusCode::NOT_IMPLEMENTED {
+                    // Another server may not agree on where the body ends.
+                    refused.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+                }
                 (self.page_of_error(&request).apply(refused), None)
             }
             // Boxed, so that a cached response does not carry the state of the slow path.

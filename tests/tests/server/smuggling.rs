@@ -65,6 +65,13 @@ async fn ambiguous_requests_are_refused() -> Result<()> {
         let is_refused = statuses.is_empty() || (statuses.len() == 1 && (400..500).contains(&statuses[0]));
         ensure!(is_refused, "{what}: {statuses:?}");
     }
+    for encoding in
+        ["gzip, chunked", "identity, chunked", "chunked, chunked", "chunked\r\nTransfer-Encoding: chunked"]
+    {
+        let encoded = post(&format!("Transfer-Encoding: {encoding}\r\n"), &format!("0\r\n\r\n{HIDDEN}"));
+        let statuses = statuses(&server, encoded.as_bytes()).await.context(encoding)?;
+        ensure!(statuses == [501], "{encoding}: {statuses:?}");
+    }
     // With both headers, chunks win (RFC 9112, 6.1): the hidden request is either a body or refused, never a request
     // whose beginning the length decides.
     let both = format!("Content-Length: {hidden_length}\r\nTransfer-Encoding: chunked\r\n");

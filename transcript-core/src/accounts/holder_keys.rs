@@ -9,6 +9,7 @@ use crate::{
     directory::{Account, AccountKey, AddAccountKeyOutcome, NewAccountKey, NewKeyRecord, api_key::ApiKey},
     error::{ErrorKind, Result},
     ids::{AccountId, KeyId},
+    text::{is_one_line, is_visible},
 };
 
 /// Outcome of creating a further key of an account.
@@ -22,7 +23,7 @@ pub enum CreateAccountKeyOutcome {
     Repeated,
     /// The account has [`AccountKeys::LIVE_MAX`] live keys.
     AccountFull,
-    /// The name is empty, too long, or has control characters.
+    /// The name is too long, shows nothing, or is not on one line.
     InvalidName,
 }
 
@@ -58,7 +59,7 @@ impl AccountKeys {
     ) -> Result<CreateAccountKeyOutcome> {
         let name = name.trim();
         let length = name.chars().count();
-        if !(1..=Self::NAME_LENGTH_MAX).contains(&length) || name.chars().any(char::is_control) {
+        if length > Self::NAME_LENGTH_MAX || !is_one_line(name) || !is_visible(name) {
             return Ok(CreateAccountKeyOutcome::InvalidName);
         }
         let (keys, account) = (Arc::clone(self), account.id.clone());

@@ -13,6 +13,7 @@ use crate::{
     },
     error::{Error, Result},
     ids::{AccountId, KeyId, WalletId},
+    text::{is_one_line, is_visible},
 };
 
 /// Longest name of an account without an e-mail address, in characters.
@@ -29,7 +30,7 @@ impl AccountAdmin {
     /// [`AccountAdmin::issue_key`].
     ///
     /// # Errors
-    /// [`crate::ErrorKind::Invalid`] for a name that is empty, too long or contains `@` or control characters;
+    /// [`crate::ErrorKind::Invalid`] for a name that shows nothing, is too long, not on one line, or contains `@`;
     /// [`crate::ErrorKind::Conflict`] if an account has this name; the errors of the ports.
     pub async fn create(self: &Arc<Self>, name: &str) -> Result<(Account, ApiKey)> {
         let (admin, name) = (Arc::clone(self), parse_name(name)?);
@@ -97,13 +98,12 @@ impl AccountAdmin {
 /// The name of an account without surrounding white space.
 fn parse_name(name: &str) -> Result<String> {
     let name = name.trim();
-    let is_allowed = !name.is_empty()
-        && name.chars().count() <= NAME_LENGTH_MAX
-        && !name.chars().any(|c| c.is_control() || c == '@');
+    let is_short = name.chars().count() <= NAME_LENGTH_MAX;
+    let is_allowed = is_short && is_one_line(name) && is_visible(name) && !name.contains('@');
     if is_allowed {
         Ok(name.to_owned())
     } else {
-        Err(Error::invalid("name: give 1 to 100 characters without @ and control characters"))
+        Err(Error::invalid("name: give 1 to 100 visible characters on one line, without @"))
     }
 }
 
@@ -114,7 +114,10 @@ mod tests {
     #[test]
     fn account_name_is_no_address() {
         assert_eq!(parse_name(" Example & Söhne GmbH ").unwrap(), "Example & Söhne GmbH");
-        for name in ["", "  ", "ann@example.org", "a\nb", "a\u{7}", &"x".repeat(101)] {
+        let hidden = ["\u{200b}", "\u{feff}", "a\u{2028}b", "a\u{202e}b"];
+        for name in
+            ["", "  ", "ann@example.org", "a\nb", "a\u{7}", &"x".repeat(101)].into_iter().chain(hidden)
+        {
             parse_name(name).unwrap_err();
         }
     }

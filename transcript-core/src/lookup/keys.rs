@@ -21,6 +21,7 @@ use crate::{
         terms::{self, AllowancePeriod},
     },
     retry::{retry_store, with_timeout},
+    text::{is_one_line, is_visible},
     time::{Clock, Random, Timestamp},
 };
 
@@ -390,7 +391,7 @@ fn wait_ms(now: Timestamp, until: Timestamp) -> u64 {
     u64::try_from(until.since(now).as_millis()).unwrap_or(u64::MAX)
 }
 
-/// A label without surrounding white space; `None` if nothing is left.
+/// A label without surrounding white space; `None` if it shows nothing.
 fn clean_label(label: Option<String>) -> Result<Option<String>, KeyRequestError> {
     let error = |message: &str| Err(KeyRequestError { field: "label", message: message.to_owned() });
     let Some(label) = label else { return Ok(None) };
@@ -398,10 +399,10 @@ fn clean_label(label: Option<String>) -> Result<Option<String>, KeyRequestError>
     if label.chars().count() > CreateKeyRequest::LABEL_LENGTH_MAX {
         return error("a label has at most 100 characters");
     }
-    if label.chars().any(char::is_control) {
-        return error("a label has no control characters or line breaks");
+    if !is_one_line(&label) {
+        return error("a label has no control characters, line breaks or characters that reorder others");
     }
-    Ok(Some(label.trim().to_owned()).filter(|label| !label.is_empty()))
+    Ok(Some(label.trim().to_owned()).filter(|label| is_visible(label)))
 }
 
 /// An address with a plausible form: it is shown to the operator only, no mail is sent to it.

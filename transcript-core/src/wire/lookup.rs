@@ -255,7 +255,7 @@ pub struct KeyRequest {
     #[cfg_attr(
         feature = "openapi",
         schemars(length(max = CreateKeyRequest::LABEL_LENGTH_MAX)),
-        schemars(regex(pattern = r"^[^\u0000-\u001f\u007f-\u009f]*$"))
+        schemars(regex(pattern = r"^[^\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]*$"))
     )]
     pub label: Option<String>,
     /// The e-mail address of the owner; no mail is sent there.

@@ -145,7 +145,7 @@ pub(super) const PAYMENTS: &[Setting] = &[
         "stripe.secret_key",
         |reader, all| all.stripe.secret_key = reader.text::<Secret>(),
         "text without white space",
-        "Stripe's secret key, `sk_…`. A secret.",
+        "Stripe's secret key, `sk_…`, or a restricted one, `rk_…`. A secret.",
         "\"sk_test_example\"",
     ),
     setting(

@@ -8,6 +8,8 @@ use crate::config::{Settings, StoreUrl, reader::SettingsReader, value::quoted};
 
 /// Prefix of Stripe's signing secrets.
 const WEBHOOK_SECRET: &str = "whsec_";
+/// Prefixes of Stripe's secret keys: those of the account, and restricted ones.
+const SECRET_KEY_PREFIXES: [&str; 2] = ["sk_", "rk_"];
 
 pub(super) fn check_server(reader: &mut SettingsReader<'_>, all: &mut Settings) {
     if all.server.listen.path().is_some() && all.server.base_url.is_none() {
@@ -136,8 +138,13 @@ pub(super) fn check_payments(reader: &mut SettingsReader<'_>, all: &mut Settings
         ("stripe.webhook_secrets", !webhook_secrets.is_empty()),
         ("stripe.secret_key", !secret_key.is_empty()),
     );
-    if !webhook_secrets.iter().all(|secret| secret.starts_with(WEBHOOK_SECRET)) {
-        let what = "a secret does not begin with whsec_";
+    let has_rest = |text: &str, prefix: &str| text.strip_prefix(prefix).is_some_and(|rest| !rest.is_empty());
+    if !secret_key.is_empty() && !SECRET_KEY_PREFIXES.into_iter().any(|prefix| has_rest(secret_key, prefix)) {
+        let what = "it does not begin with sk_ or rk_, or has nothing after it";
+        reader.refuse("stripe.secret_key", &what, "give a secret key of Stripe, such as sk_live_…");
+    }
+    if !webhook_secrets.iter().all(|secret| has_rest(secret, WEBHOOK_SECRET)) {
+        let what = "a secret does not begin with whsec_, or has nothing after it";
         let allowed = "write [\"whsec_…\", \"whsec_…\"] in the settings file, and whsec_…,whsec_… without \
                        brackets and quotes in the environment";
         reader.refuse("stripe.webhook_secrets", &what, allowed);

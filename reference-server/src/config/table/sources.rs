@@ -49,8 +49,8 @@ pub(super) const SERVER: &[Setting] = &[
         "server.cors_origins",
         |reader, all| reader.value(&mut all.server.cors_origins),
         "list of origins, without a path",
-        "Origins of web pages that may call `/api/keys`, `/api/search` and `/mcp`. Every origin may call \
-         `/api/transcript`.",
+        "Origins of web pages that may call `/api/keys`, `/api/v1/register`, `/api/search` and `/mcp`. Every origin \
+         may call `/api/transcript`.",
     )
     .reloadable(),
     bounded(

@@ -30,6 +30,31 @@ fn settings_that_require_each_other_are_refused_alone() {
 }
 
 #[test]
+fn stripe_secrets_that_are_none_are_refused() {
+    let load = |key: &str, secret: &str| {
+        let file =
+            format!("[stripe]\nsecret_key = \"{key}\"\nwebhook_secrets = [\"whsec_hush\", \"{secret}\"]");
+        load(&file, &[], &[])
+    };
+    for key in ["sk_live_hush", "sk_test_hush", "rk_live_hush"] {
+        load(key, "whsec_hush2").unwrap();
+    }
+    for key in ["pk_live_hush", "sk_", "rk_", "hush", "whsec_hush", "SK_hush"] {
+        let problem = load(key, "whsec_hush2").unwrap_err();
+        assert!(problem.starts_with("stripe.secret_key: it does not begin with sk_ or rk_"), "{problem}");
+        assert!(problem.lines().count() == 1 && !problem.contains("hush"), "{problem}");
+    }
+    for secret in ["whsec_", "sk_hush"] {
+        let problem = load("sk_hush", secret).unwrap_err();
+        assert!(
+            problem.starts_with("stripe.webhook_secrets: a secret does not begin with whsec_"),
+            "{problem}"
+        );
+        assert!(problem.lines().count() == 1 && !problem.contains("hush"), "{problem}");
+    }
+}
+
+#[test]
 fn model_without_address_is_refused() {
     check_refused(&[
         ("speech.model = \"m\"", "speech.base_url: it is not set, but speech.model is"),

@@ -157,12 +157,27 @@ pub(crate) fn csv_row(entry: &Entry, rows: &mut String) {
     );
 }
 
-/// A quoted field. A spreadsheet would run one that begins like a formula, so an apostrophe precedes it.
+/// What a formula begins with, also in the full-width forms.
+const FORMULA: [char; 10] = ['=', '+', '-', '@', '|', '%', '＝', '＋', '－', '＠'];
+
+/// A quoted field. A spreadsheet would run what begins like a formula, so an apostrophe precedes it.
+///
+/// Where another character separates cells, a spreadsheet splits also within the quotation marks.
 pub(crate) fn csv_field(text: &str) -> String {
-    let is_formula = text.trim_start().starts_with(['=', '+', '-', '@', '|', '%', '\t', '\r'])
-        || text.starts_with(['\t', '\r', '\n']);
-    let apostrophe = if is_formula { "'" } else { "" };
-    format!("\"{apostrophe}{}\"", text.replace('"', "\"\""))
+    let is_skipped = |c: char| c.is_whitespace() || c == '"';
+    let mut field = String::with_capacity(text.len() + 2);
+    field.push('"');
+    if text.starts_with(['\t', '\r', '\n']) {
+        field.push('\'');
+    }
+    for cell in text.split_inclusive([';', ',', '\t', '\r', '\n']) {
+        if cell.trim_start_matches(is_skipped).starts_with(FORMULA) {
+            field.push('\'');
+        }
+        field.push_str(&cell.replace('"', "\"\""));
+    }
+    field.push('"');
+    field
 }
 
 #[cfg(test)]
@@ -178,8 +193,15 @@ mod tests {
             ("+1", "\"'+1\""),
             ("-1", "\"'-1\""),
             ("@SUM(1)", "\"'@SUM(1)\""),
-            ("\t=1", "\"'\t=1\""),
+            ("\t=1", "\"'\t'=1\""),
+            ("\nx", "\"'\nx\""),
             (" =1", "\"' =1\""),
+            ("x;=HYPERLINK(\"x\")", "\"x;'=HYPERLINK(\"\"x\"\")\""),
+            ("a,+1\t@b\r\n-c", "\"a,'+1\t'@b\r\n'-c\""),
+            ("x; \"=1", "\"x;' \"\"=1\""),
+            ("＝1;＋1", "\"'＝1;'＋1\""),
+            ("－1,＠1", "\"'－1,'＠1\""),
+            ("https://www.tiktok.com/@a?x=1+2;b=-1", "\"https://www.tiktok.com/@a?x=1+2;b=-1\""),
             ("", "\"\""),
         ] {
             assert_eq!(csv_field(text), field);

@@ -39,7 +39,7 @@ async fn create_key_without_body_succeeds() {
         (&typed[..], " \n"),
         (&[("content-type", "APPLICATION/JSON")][..], "{}"),
         (&[][..], "{\"label\": null}"),
-        (&[][..], "{\"label\": \"  \", \"email\": \"\"}"),
+        (&[][..], "{\"label\": \" \\u200b \", \"email\": \"\"}"),
     ] {
         let answer = service.send(request("POST", "/api/keys", headers, body)).await;
         assert_eq!(answer.status, 201, "{body}: {answer:?}");
@@ -65,6 +65,9 @@ async fn create_key_invalid_body_is_described() {
         (&json[..], "{\"email\": \"invalid\"}", 400, "email: "),
         (&json[..], "{\"email\": \" a@b.example\"}", 400, "email: "),
         (&json[..], "{\"label\": \"laptop\\n\"}", 400, "label: a label has no control characters"),
+        (&json[..], "{\"label\": \"a\\u2028b\"}", 400, "label: a label has no control characters"),
+        (&json[..], "{\"label\": \"a\\u202eb\"}", 400, "label: a label has no control characters"),
+        (&json[..], "{\"label\": \"a\", \"label\": \"b\"}", 400, "body: duplicate field \"label\""),
         (&json[..], &long, 400, "label: "),
         (&json[..], &padded, 400, "label: a label has at most 100 characters"),
         (&json[..], &huge, 413, "The body is too large"),
@@ -134,4 +137,37 @@ async fn keys_and_search_cors_allows_configured_origins_only() {
         assert_eq!(search.header("access-control-allow-origin"), allowed.then_some(origin), "{search:?}");
     }
     assert_eq!(service.get("/api/keys/me").await.header("access-control-allow-origin"), None);
+}
+
+#[tokio::test]
+async fn create_key_from_page_of_other_site_is_refused() {
+    let service = ServiceFixture::start().await;
+    let foreign = [
+        &[("origin", "https://evil.example"), ("sec-fetch-site", "cross-site")][..],
+        &[("origin", "https://sub.v.example"), ("sec-fetch-site", "same-site")],
+        &[("sec-fetch-site", "cross-site")],
+        // Browsers name no site to a host without HTTPS.
+        &[("origin", "https://evil.example")],
+        &[("origin", "null")],
+    ];
+    // More than the limit of a network: what is refused counts for nothing.
+    for headers in foreign.into_iter().cycle().take(10) {
+        let refused = service.send(request("POST", "/api/keys", headers, "{}")).await;
+        assert_eq!(refused.status, 403, "{headers:?}: {refused:?}");
+        assert_eq!(refused.header("content-type"), Some("application/problem+json"));
+        assert_eq!(
+            (refused.header("cache-control"), refused.header("vary")),
+            (Some("no-store"), Some("origin"))
+        );
+    }
+    for headers in [
+        &[][..],
+        &[("sec-fetch-site", "none")],
+        &[("origin", "https://v.example"), ("sec-fetch-site", "same-origin")],
+        &[("origin", "https://v.example")],
+        &[("origin", "https://app.example"), ("sec-fetch-site", "cross-site")],
+    ] {
+        let created = service.send(request("POST", "/api/keys", headers, "{}")).await;
+        assert_eq!(created.status, 201, "{headers:?}: {created:?}");
+    }
 }

@@ -32,7 +32,7 @@ impl BodyFields {
     ///
     /// # Errors
     /// 415 for another content type than JSON; 400 if the body is missing, is not a JSON object, or has an unknown
-    /// field.
+    /// field or one twice.
     pub(crate) fn parse(headers: &HeaderMap, bytes: &[u8], known: &[&str]) -> Result<Self, V1ErrorResponse> {
         let example = || {
             let fields: Vec<String> = known.iter().map(|name| format!("\"{name}\": …")).collect();
@@ -102,6 +102,19 @@ mod tests {
                 400,
                 "body: there is no field \"e\\u{1b}mail\"",
             ),
+            (
+                None,
+                b"{\"email\": \"a\", \"plan\": 1, \"e\\u006dail\": \"b\"}",
+                400,
+                "body: duplicate field \"email\" at line 1 column",
+            ),
+            (
+                None,
+                b"{\"plan\": [{\"a\": 1, \"a\": 1}]}",
+                400,
+                "body: duplicate field \"a\" at line 1 column",
+            ),
+            (None, b"{\"plan\": [{\"a\": 1}, {\"a\": {\"a\": null}}]}", 400, "email: it is missing"),
             (None, b"{}", 400, "email: it is missing"),
             (None, b"{\"email\": null}", 400, "email: it is missing"),
             (None, b"{\"email\": 7}", 400, "email: it must be a string"),

@@ -16,6 +16,7 @@ use super::{
 };
 use crate::{
     api::{ClientAddress, V1ErrorResponse, json},
+    routes::page_origins::FOREIGN_PAGE,
     state::AppState,
 };
 
@@ -50,6 +51,12 @@ pub(crate) fn operation(_: &DocumentOptions<'_>) -> Value {
                 ("missing", "body: it is missing: send JSON such as {\"email\": …}"),
                 ("address", "email: give an e-mail address such as name@example.org"),
             ],
+            [],
+        ),
+        "403": document::denial(
+            403,
+            "A browser sent it for a page of another site.",
+            &[("page", FOREIGN_PAGE)],
             [],
         ),
         "429": document::too_many(

@@ -122,7 +122,8 @@ async fn account_key_names_and_number_are_bounded() -> Result<()> {
     create_account(&server, &mut outbox, "ann@example.org").await?;
     let mut browser = BrowserFixture::new(&server);
     browser.sign_in(&mut outbox, "ann%40example.org").await?;
-    for name in ["", "+++", "a%0Ab", "a%00", &"x".repeat(61)] {
+    let hidden = ["%E2%80%8B", "%EF%BB%BF", "a%E2%80%A8b", "a%E2%80%AEb"];
+    for name in ["", "+++", "a%0Ab", "a%00", &"x".repeat(61)].into_iter().chain(hidden) {
         let form = format!("name={name}&token={}", "0".repeat(32));
         let refused = browser.post("/account/keys/create", &form).await?;
         assert_eq!(refused.status, 400, "{name}");

@@ -59,3 +59,18 @@ async fn register_network_limit_returns_429() {
     service.clock.advance(std::time::Duration::from_secs(3_600));
     assert_eq!(register(6).await.status, 200);
 }
+
+#[tokio::test]
+async fn register_from_page_of_other_site_is_refused() {
+    let service = ServiceFixture::start().await;
+    let body = "{\"email\": \"ann@example.org\"}";
+    let foreign = [("origin", "https://evil.example"), ("sec-fetch-site", "cross-site")];
+    // More than the limit of a network: what is refused counts for nothing.
+    for _ in 0..6 {
+        let refused = service.send(request("POST", "/api/v1/register", &foreign, body)).await;
+        check(&refused, 403, "Pages of other sites may not send this request");
+    }
+    let own = [("origin", "https://v.example"), ("sec-fetch-site", "same-origin")];
+    assert_eq!(service.send(request("POST", "/api/v1/register", &own, body)).await.status, 200);
+    assert_eq!(service.mail().await.to, "ann@example.org");
+}
