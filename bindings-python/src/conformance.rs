@@ -55,16 +55,18 @@ fn start<S: ?Sized + Send + Sync + 'static>(
     let work = async move { Ok(case.run(store).await) };
     Ok(PendingCall::new(work, |py, failure: Option<String>| match failure {
         None => Ok(py.None()),
-        Some(why) => Err(PyAssertionError::new_err(readable(&why))),
+        Some(why) => Err(PyAssertionError::new_err(broken_rule(&why))),
     }))
 }
 
-/// The message of a failed case, without the wording of Rust's assertions.
-fn readable(why: &str) -> String {
-    let why = ["left == right", "left != right"].iter().fold(why.to_owned(), |why, comparison| {
-        why.replace(&format!("assertion `{comparison}` failed: "), "")
-    });
-    why.replace("\n  left: ", "\n    the store returned: ").replace("\n right: ", "\n    expected: ")
+/// The rule that a failed case names, otherwise the expected value. The calls of the store show what it returned.
+fn broken_rule(why: &str) -> String {
+    let (text, values) = why.split_once("\n  left: ").unwrap_or((why, ""));
+    let Some(rule) = text.strip_prefix("assertion `left == right` failed") else { return text.to_owned() };
+    match (rule.strip_prefix(": "), values.split_once("\n right: ")) {
+        (None, Some((_, expected))) => format!("the store must return {expected}"),
+        (rule, _) => rule.unwrap_or(text).to_owned(),
+    }
 }
 
 /// Prints no panics of cases, because they are how a case reports a broken rule. A task of a case can panic after it.

@@ -28,7 +28,7 @@ use verbatim::service::{
 };
 
 use crate::{
-    exceptions::{BindingError, core_exception},
+    exceptions::{BindingError, core_exception, link_error},
     jobs,
     languages::{Languages, first_available, look_up_first, text_first},
     lazy_open::LazyVerbatim,
@@ -178,7 +178,7 @@ impl Connection {
         key: Option<String>,
         timeout: f64,
         #[pyo3(from_py_with = options::extract::<u32>)] retries: u32,
-        ca_file: Option<PathBuf>,
+        #[pyo3(from_py_with = options::optional_path)] ca_file: Option<PathBuf>,
     ) -> PyResult<Self> {
         let timeout = Duration::try_from_secs_f64(timeout).ok().filter(|timeout| !timeout.is_zero());
         let timeout = timeout
@@ -233,12 +233,13 @@ impl Connection {
     ) -> PyResult<PendingCall> {
         let languages = Languages::parse_tags(py, languages)?;
         let caller = Caller { src: parse_tag(src)?, ..self.caller() };
-        let lookup = ServiceLookup { words: true, description: true, ..ServiceLookup::url(link) };
+        let lookup = ServiceLookup { words: true, description: true, ..ServiceLookup::url(link.as_str()) };
         self.call(
             py,
             caller,
             |service, caller| async move {
-                look_up_first(service.as_ref(), &caller, lookup, languages).await
+                let reply = look_up_first(service.as_ref(), &caller, lookup, languages).await;
+                reply.map_err(|error| link_error(&link, error))
             },
             |py, ServiceReply { body, meta }| {
                 let transcript = body
@@ -263,12 +264,13 @@ impl Connection {
             PyValueError::new_err(format!("format must be 'text', 'md', 'srt' or 'vtt', not {format:?}"))
         })?;
         let caller = Caller { src: parse_tag(src)?, ..self.caller() };
-        let lookup = ServiceLookup::url(link);
+        let lookup = ServiceLookup::url(link.as_str());
         self.call(
             py,
             caller,
             move |service, caller| async move {
-                text_first(service.as_ref(), &caller, lookup, format, languages).await
+                let reply = text_first(service.as_ref(), &caller, lookup, format, languages).await;
+                reply.map_err(|error| link_error(&link, error))
             },
             |py, reply| {
                 let ResponseMeta { retry_after, failure_detail, .. } = reply.meta;
@@ -342,8 +344,8 @@ impl Connection {
             py,
             self.caller_once(idempotency_key),
             |service, caller| async move {
-                let ServiceReply { body, meta } =
-                    first_available(service.as_ref(), &caller, link, languages).await?;
+                let reply = first_available(service.as_ref(), &caller, link.clone(), languages).await;
+                let ServiceReply { body, meta } = reply.map_err(|error| link_error(&link, error))?;
                 let is_cached = meta.is_cached.unwrap_or(false);
                 let details = Arc::clone(&body.details);
                 let transcript = Transcript::from_core(v1_transcript(body), details, is_cached);
@@ -369,9 +371,11 @@ impl Connection {
             None => Err(PyValueError::new_err(format!("a role must be 'user' or 'assistant', not {role:?}"))),
         };
         let history = history.into_iter().map(to_turn).collect::<PyResult<Vec<_>>>()?;
-        let question = ServiceQuestion { reference: VideoReference::Url(link), message, history };
+        let question = ServiceQuestion { reference: VideoReference::Url(link.clone()), message, history };
         let caller = self.caller_once(idempotency_key);
-        self.json(py, caller, |service, caller| async move { service.chat(&caller, question).await })
+        self.json(py, caller, |service, caller| async move {
+            service.chat(&caller, question).await.map_err(|error| link_error(&link, error))
+        })
     }
 
     fn subscribe(

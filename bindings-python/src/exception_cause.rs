@@ -8,6 +8,11 @@ pub(crate) fn to_cause(py: Python<'_>, error: &PyErr) -> ErrorCause {
     ErrorCause::new(error.clone_ref(py))
 }
 
+/// Whether an error of the core carries an exception.
+pub(crate) fn is_exception(cause: Option<&ErrorCause>) -> bool {
+    cause.is_some_and(|cause| cause.error().is::<PyErr>())
+}
+
 /// Sets the exception that a cause carries as the cause of another one.
 ///
 /// An exception that is not an `Exception`, such as `KeyboardInterrupt`, replaces the given one.

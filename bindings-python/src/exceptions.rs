@@ -4,7 +4,8 @@ use pyo3::{exceptions::PyRuntimeError, prelude::*, types::PyDict};
 use transcript_core::{
     Error, ErrorKind,
     engine::FailureReason,
-    transcript::{LanguageTag, distinct_languages},
+    transcript::{LanguageTag, TrackInfo, TrackKind, distinct_languages},
+    video::VideoLink,
 };
 use verbatim::{
     UnavailableTranscript,
@@ -14,7 +15,7 @@ use verbatim::{
 use crate::{
     exception_cause,
     video_list::{self, ListFailure},
-    wording::for_python,
+    wording::{for_python, with_missing_certificates},
 };
 
 /// An error of the bindings.
@@ -110,8 +111,13 @@ fn call_python<'a>(
     create().map_or_else(|error| error, PyErr::from_value)
 }
 
+/// The languages of tracks, without machine translations: they are no captions of the video.
+fn caption_languages(tracks: &[TrackInfo]) -> Vec<LanguageTag> {
+    distinct_languages(tracks.iter().filter(|track| track.kind != TrackKind::Translated))
+}
+
 fn unavailable(py: Python<'_>, missing: &UnavailableTranscript) -> PyErr {
-    let available = distinct_languages(&missing.languages);
+    let available = caption_languages(&missing.languages);
     // The function is also for the responses of servers.
     let error = exception_of_reason(
         py,
@@ -130,6 +136,17 @@ fn unavailable(py: Python<'_>, missing: &UnavailableTranscript) -> PyErr {
     exception_cause::with_cause(py, error, missing.cause.as_ref())
 }
 
+/// The error of a call for a link: that of an invalid argument if the service refused a malformed link.
+///
+/// The link is not parsed before, because a newer server may accept more forms of links.
+pub(crate) fn link_error(link: &str, error: ServiceError) -> ServiceError {
+    if error.kind == ServiceErrorKind::BadRequest && VideoLink::parse(link).is_err() {
+        ServiceError { kind: ServiceErrorKind::Core(ErrorKind::Invalid), ..error }
+    } else {
+        error
+    }
+}
+
 /// The exception of a core error. `Invalid` always concerns an argument.
 pub(crate) fn core_exception(py: Python<'_>, error: &Error) -> PyErr {
     service_exception(py, &error.clone().into())
@@ -139,12 +156,15 @@ fn service_exception(py: Python<'_>, error: &ServiceError) -> PyErr {
     use ServiceErrorKind as Kind;
 
     let class = match error.kind {
+        Kind::Core(ErrorKind::Invalid) if error.status.is_some() => "RefusedInput",
         Kind::Core(ErrorKind::Invalid) => "InvalidInput",
         Kind::Core(ErrorKind::Unavailable) => "StorageUnavailable",
         Kind::Core(ErrorKind::NotFound) => "NotFoundError",
         Kind::Core(ErrorKind::Conflict) => "ConflictError",
         Kind::Core(ErrorKind::Corrupt) => "StorageCorrupt",
         Kind::Core(ErrorKind::Unsupported) => "UnsupportedError",
+        // Of the kinds that remain, only errors of custom stores carry an exception.
+        Kind::Core(_) if exception_cause::is_exception(error.cause.as_ref()) => "StorageError",
         Kind::Core(_) => "VerbatimError",
         Kind::Timeout => "ServiceTimeout",
         Kind::Unreachable | Kind::CutOff => "ServiceUnreachable",
@@ -157,7 +177,7 @@ fn service_exception(py: Python<'_>, error: &ServiceError) -> PyErr {
         _ => "ServiceRefused",
     };
     let retry_after = error.retry_after().map(|wait| AttributeValue::Seconds(wait.as_secs_f64()));
-    let available = distinct_languages(&error.languages);
+    let available = caption_languages(&error.languages);
     let available: Vec<_> = available.iter().map(LanguageTag::as_str).collect();
     let reason = error.reason.map(FailureReason::as_str).or(error.meta.failure_detail.as_deref());
     let attributes = [
@@ -171,7 +191,9 @@ fn service_exception(py: Python<'_>, error: &ServiceError) -> PyErr {
         ("idempotency_key", error.idempotency_key.as_deref().map(AttributeValue::Text)),
     ];
     let message = match error.kind {
-        Kind::Core(_) => for_python(&error.message),
+        // The message of a status is that of a server.
+        Kind::Core(_) if error.status.is_none() => for_python(&error.message),
+        Kind::Unreachable => with_missing_certificates(error.message.as_str().into()),
         _ => error.message.as_str().into(),
     };
     let created = exception(py, class, &message, attributes);

@@ -13,7 +13,7 @@ use pyo3::{
     conversion::FromPyObjectOwned,
     exceptions::{PyOverflowError, PyTypeError, PyValueError},
     prelude::*,
-    types::{PyDict, PyString},
+    types::{PyDict, PyString, PyTuple},
 };
 use verbatim::{
     ChatModelOptions, CustomPorts, DatabaseOptions, EmbeddingsOptions, HttpOptions, Options, ProxyVariables,
@@ -42,6 +42,11 @@ impl<'py> OptionKeywords<'_, 'py> {
     {
         let Some(value) = self.value(name)? else { return Ok(None) };
         extract::<T>(&value).map(Some).map_err(|error| with_keyword(name, error))
+    }
+
+    fn path(&self, name: &str) -> PyResult<Option<PathBuf>> {
+        let path = self.value(name)?.map(|value| expand_user(&value)).transpose();
+        path.map_err(|error| with_keyword(name, error))
     }
 
     fn seconds(&self, name: &str) -> PyResult<Option<Duration>> {
@@ -120,7 +125,7 @@ pub(crate) fn read(keywords: &Bound<'_, PyDict>, components: &mut Components) ->
     storage(&keywords, &mut options, components)?;
     let upstream = &mut options.upstream;
     upstream.proxies = keywords.texts("proxies")?;
-    upstream.ca_file = keywords.read::<PathBuf>("ca_file")?;
+    upstream.ca_file = keywords.path("ca_file")?;
     environment(upstream);
     upstream.timeout = keywords.seconds("request_timeout")?.unwrap_or(upstream.timeout);
     upstream.retries = keywords.read::<u32>("retries")?.unwrap_or(upstream.retries);
@@ -137,7 +142,7 @@ pub(crate) fn read(keywords: &Bound<'_, PyDict>, components: &mut Components) ->
     // A program waits for its result: the timeouts of the fetch itself apply.
     options.wait = keywords.seconds("timeout")?.unwrap_or(DURATION_MAX);
     options.youtube.clients = keywords.texts("youtube_clients")?;
-    options.ytdlp = YtDlpOptions { program: keywords.read::<PathBuf>("ytdlp")? };
+    options.ytdlp = YtDlpOptions { program: keywords.path("ytdlp")? };
     if let Some((base_url, api_key)) = keywords.read::<(String, String)>("server")? {
         options.service = Some(ServiceOptions::new(base_url).with_key(api_key));
     }
@@ -168,17 +173,42 @@ fn models(
     let chat = keywords.value("chat")?;
     if let Some(custom) = chat.as_ref().filter(|chat| has_method(chat, "complete")) {
         options.custom.chat_model = Some(Arc::new(PyChatModel::new(custom.clone(), components)?));
-    } else if let Some((base_url, model, api_key)) = keywords.read::<ModelOption>("chat")? {
+    } else if let Some((base_url, model, api_key)) = model_service(keywords, "chat", &CHAT_MODEL)? {
         options.chat = Some(ChatModelOptions { base_url, model, api_key, ..ChatModelOptions::default() });
     }
     let embeddings = keywords.value("embeddings")?;
     if let Some(custom) = embeddings.as_ref().filter(|embeddings| has_method(embeddings, "embed")) {
         options.custom.embedder = Some(Arc::new(PyEmbedder::new(custom.clone(), components)?));
-    } else if let Some((base_url, model, api_key)) = keywords.read::<ModelOption>("embeddings")? {
+    } else if let Some((base_url, model, api_key)) = model_service(keywords, "embeddings", &EMBEDDER)? {
         let service = EmbeddingsOptions { base_url, model, api_key, ..EmbeddingsOptions::default() };
         options.embeddings = Some(service);
     }
     Ok(())
+}
+
+/// A custom model: the name of its protocol, and what that requires.
+type ModelProtocol = (&'static str, &'static str);
+
+const CHAT_MODEL: ModelProtocol = ("ChatModel", "a method complete(messages, tokens_max)");
+const EMBEDDER: ModelProtocol = ("EmbeddingModel", "a method embed(texts, purpose) and an attribute model");
+
+/// Reads a model behind a service.
+///
+/// # Errors
+/// `TypeError` if it is no tuple, with what a custom model needs: the caller may have passed an incomplete one.
+fn model_service(
+    keywords: &OptionKeywords<'_, '_>,
+    keyword: &str,
+    (class, parts): &ModelProtocol,
+) -> PyResult<Option<ModelOption>> {
+    if let Some(other) = keywords.value(keyword)?.filter(|value| value.cast::<PyTuple>().is_err()) {
+        let kind = other.get_type();
+        return Err(PyTypeError::new_err(format!(
+            "{keyword} must be a tuple (base_url, model, api_key or None), or a \
+             verbatim_transcripts.{class}, which has {parts}, not {kind}"
+        )));
+    }
+    keywords.read::<ModelOption>(keyword)
 }
 
 /// The first cooldown of a breaker, if no keyword sets it.
@@ -227,6 +257,21 @@ pub(crate) fn environment_proxy() -> Option<ProxyVariables> {
 pub(crate) fn environment_ca_file() -> Option<PathBuf> {
     let bundle = || variable("REQUESTS_CA_BUNDLE").map(PathBuf::from).filter(|path| path.exists());
     variable("VERBATIM_UPSTREAM__CA_FILE").map(PathBuf::from).or_else(bundle)
+}
+
+/// The variables for certificates that name no file, as a sentence without its stop; `None` if there are none.
+///
+/// They are no error before a connection fails: a program may not need them. Additional certificates matter only for a
+/// server that is not trusted; without those of the system no connection is possible.
+pub(crate) fn missing_certificates(is_untrusted: bool) -> Option<String> {
+    let missing = |name: &str| {
+        let path = variable(name).filter(|path| !Path::new(path).exists())?;
+        Some(format!("{name} names {path}, which does not exist"))
+    };
+    let uses_bundle = is_untrusted && variable("VERBATIM_UPSTREAM__CA_FILE").is_none();
+    let bundle = uses_bundle.then(|| missing("REQUESTS_CA_BUNDLE")).flatten();
+    let missing: Vec<_> = missing("SSL_CERT_FILE").into_iter().chain(bundle).collect();
+    (!missing.is_empty()).then(|| missing.join("; "))
 }
 
 /// A model behind a service: base URL, model name and optional API key.
@@ -351,8 +396,19 @@ fn check_not_absolute(path: &str) -> PyResult<()> {
 }
 
 /// A path with the home folder in place of `~`.
-fn expand_user(path: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
+///
+/// # Errors
+/// `TypeError` if it is none.
+pub(crate) fn expand_user(path: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
     path.py().import("os.path")?.call_method1("expanduser", (path,))?.extract()
+}
+
+/// As [`expand_user`]; `None` for `None`.
+///
+/// # Errors
+/// As [`expand_user`].
+pub(crate) fn optional_path(path: &Bound<'_, PyAny>) -> PyResult<Option<PathBuf>> {
+    if path.is_none() { Ok(None) } else { expand_user(path).map(Some) }
 }
 
 /// Whether an object has a method with this name.

@@ -284,10 +284,15 @@ impl Transcript {
         data::pages(py, self.store(py)?, max_chars)
     }
 
-    /// Writes the transcript to a file. The suffix selects the format: `.txt`, `.md`, `.srt`, `.vtt` or `.json`.
+    /// Writes the transcript to a file; `~` is the home folder. The suffix selects the format: `.txt`, `.md`,
+    /// `.srt`, `.vtt` or `.json`.
     ///
     /// Raises `ValueError` for another suffix, and `OSError` if the file cannot be written.
-    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+    fn save(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = options::expand_user)] path: PathBuf,
+    ) -> PyResult<()> {
         let text = match data::suffix(&path).as_str() {
             "txt" => self.text(py)?,
             "md" => self.to_markdown(py)?,

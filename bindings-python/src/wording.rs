@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use crate::options;
+
 /// Words of the messages, and those of Python.
 const WORDS: [(&str, &str); 21] = [
     ("the operator can ", "you can "),
@@ -27,10 +29,27 @@ const WORDS: [(&str, &str); 21] = [
     ("chat.api_key", "chat"),
 ];
 
+/// What messages contain if there may be no root certificates; the TLS library does not say so.
+const FAILURES_WITHOUT_ROOTS: [&str; 2] = ["reached: the connection failed", "no usable root certificates"];
+
+/// The message with the variables for certificates that name no file, if these may be the cause.
+pub(crate) fn with_missing_certificates(message: Cow<'_, str>) -> Cow<'_, str> {
+    let is_untrusted = message.contains("is not trusted; add a private root");
+    let may_be_cause = is_untrusted || FAILURES_WITHOUT_ROOTS.iter().any(|failure| message.contains(failure));
+    match may_be_cause.then(|| options::missing_certificates(is_untrusted)).flatten() {
+        Some(missing) if message.ends_with('.') => Cow::Owned(format!("{message} {missing}.")),
+        Some(missing) => Cow::Owned(format!("{message}; {missing}")),
+        None => message,
+    }
+}
+
 /// The message of a failure in this process. Those of servers are for their callers already.
 pub(crate) fn for_python(message: &str) -> Cow<'_, str> {
-    WORDS.iter().fold(Cow::Borrowed(message), |message, (word, python)| match message.contains(word) {
-        true => Cow::Owned(message.replace(word, python)),
-        false => message,
-    })
+    let mut worded = Cow::Borrowed(message);
+    for (word, python) in WORDS {
+        if worded.contains(word) {
+            worded = Cow::Owned(worded.replace(word, python));
+        }
+    }
+    with_missing_certificates(worded)
 }

@@ -82,6 +82,10 @@ def test_key_value_store_exception_is_cause():
     with Transcripts(FailingStore(), suppliers=[]) as transcripts, pytest.raises(vt.StorageUnavailable) as raised:
         transcripts.get(LINK)
     assert raised.value.__cause__ is error and "store.get raised" in str(raised.value)
+    error = KeyError("torn")
+    with Transcripts(FailingStore(), suppliers=[]) as transcripts, pytest.raises(vt.StorageError) as raised:
+        transcripts.get(LINK)
+    assert type(raised.value) is vt.StorageError and raised.value.__cause__ is error
 
 
 @pytest.mark.parametrize(
@@ -95,7 +99,7 @@ def test_key_value_store_exception_is_cause():
 def test_key_value_store_wrong_result_is_named(method, result, expected):
     store = SqliteStore()
     setattr(store, method, lambda *arguments: result)
-    with Transcripts(store, suppliers=[]) as transcripts, pytest.raises(vt.VerbatimError, match=expected):
+    with Transcripts(store, suppliers=[]) as transcripts, pytest.raises(vt.StorageError, match=expected):
         transcripts.get(LINK) if method == "get" else list(transcripts.archived())
 
 
@@ -386,7 +390,7 @@ def test_conformance_failure_is_readable(capfd):
     with pytest.raises(AssertionError) as raised:
         testing.check("archive", BrokenStore)
     message = str(raised.value)
-    assert "archived_tracks_are_paged_once_each" in message and "the store returned: 0" in message
+    assert "archived_tracks_are_paged_once_each" in message and "call: list(" in message
     assert "left" not in message and "panicked" not in capfd.readouterr().err
 
 

@@ -1,10 +1,12 @@
 """Batches with failing answers: pauses are waited out, and each result has its own error."""
 
 import asyncio
+import http.client
 import itertools
 import signal
 import threading
 import time
+import urllib.error
 
 import pytest
 
@@ -125,6 +127,56 @@ def test_batch_retries_failures_without_named_wait():
             (result,) = transcripts.get_many([video(1)])
         assert result.get().text == "Hello.\n" and supplier.calls == 3
         assert time.monotonic() - started >= 3
+
+
+class BusyError(Exception):
+    """An exception of a supplier's own library that names a wait."""
+
+    retry_after = 0.1
+
+
+@pytest.mark.parametrize(
+    ("failure", "calls"),
+    [
+        (TypeError("a bug"), 1),
+        (KeyError("a bug"), 1),
+        (SupplyError("no such reason"), 1),
+        (AssertionError("a bug"), 1),
+        (NotImplementedError("a bug"), 1),
+        (BusyError("busy"), 2),
+        (RuntimeError("cancelled"), 2),
+        (asyncio.TimeoutError("slow"), 2),
+        (http.client.IncompleteRead(b""), 2),
+        (vt.ServiceRefused("Bad gateway.", 502), 2),
+        (ConnectionResetError("cut"), 2),
+        (TimeoutError("slow"), 2),
+        (urllib.error.URLError("of a library"), 2),
+        (vt.FetchFailed("of another archive"), 2),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_batch_tries_defect_of_supplier_once(failure, calls):
+    supplier = ScriptedSupplier([failure])
+    with Transcripts(suppliers=[supplier]) as transcripts:
+        (result,) = transcripts.get_many([video(1)])
+    assert supplier.calls == calls
+    if calls == 1:
+        assert isinstance(result.error, vt.FetchFailed) and result.error.__cause__ is failure
+    else:
+        assert result.get().text == "Hello.\n"
+
+
+def test_batch_defect_of_supplier_leaves_retries_to_next():
+    class BuggySupplier:
+        name = "buggy"
+
+        def supply(self, request):
+            raise TypeError("a bug")
+
+    throttled = ScriptedSupplier([SupplyError("throttled", "Too many requests.", retry_after=0.1)])
+    with Transcripts(suppliers=[BuggySupplier(), throttled]) as transcripts:
+        (result,) = transcripts.get_many([video(1)])
+    assert result.get().text == "Hello.\n" and throttled.calls == 2
 
 
 def test_batch_absence_is_not_waited_for():

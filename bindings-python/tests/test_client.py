@@ -274,9 +274,6 @@ def test_client_invalid_input_raises_error(server):
     with pytest.raises(ValueError, match="timeout"):
         Client(server.address, timeout=-1)
     client = Client(server.address)
-    with pytest.raises(vt.ServiceRefused) as raised:
-        client.get("no link")
-    assert raised.value.status == 400
     with pytest.raises(vt.Unauthorized):
         client.me()
     with pytest.raises(ValueError, match="tag"):
@@ -289,10 +286,32 @@ def test_client_invalid_input_raises_error(server):
         Client("http://127.0.0.1:1", retries=0).get(LINK)
 
 
+def test_client_malformed_link_is_invalid_input(server):
+    client, with_account = Client(server.address), Client(server.address)
+    with_account.register("fay@example.org")
+    with_account.verify(server.token("fay@example.org"))
+    for call in (
+        client.get,
+        client.lookup,
+        client.get_text,
+        lambda link: asyncio.run(client.aget(link)),
+        lambda link: next(client.get_many([link])).get(),
+        with_account.get,
+    ):
+        with pytest.raises(vt.InvalidInput) as raised:
+            call("no link")
+        # The message and the attributes are those of the server.
+        assert isinstance(raised.value, vt.ServiceRefused) and raised.value.status == 400 and str(raised.value)
+    # The v1 API has YouTube only: the link is no malformed one.
+    with pytest.raises(vt.ServiceRefused) as refused:
+        with_account.get("https://www.tiktok.com/@name/video/7300000000000000001")
+    assert refused.value.status == 400
+
+
 def test_client_get_many_yields_results(server):
     client = Client(server.address)
     found = {result.link: result for result in client.get_many([LINK, "https://youtu.be/vb-tracks-3", "no link"])}
-    assert found[LINK].get().from_cache and isinstance(found["no link"].error, vt.ServiceRefused)
+    assert found[LINK].get().from_cache and isinstance(found["no link"].error, vt.InvalidInput)
     assert isinstance(found["https://youtu.be/vb-tracks-3"].error, vt.TranscriptUnavailable)
     (english,) = client.get_many([LINK], ["de", "en"])
     assert english.get().language == "en"

@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import pathlib
 import sys
 from typing import Annotated
 
@@ -85,6 +86,20 @@ def test_save_format_follows_suffix(transcript, tmp_path, suffix):
     }
     assert path.read_bytes().decode() == expected[suffix.lower()]
     transcript.save(str(path))
+
+
+def test_tilde_of_paths_is_home_folder(imported, transcript, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    transcript.save("~/a.srt")
+    assert (tmp_path / "a.srt").read_text() == transcript.to_srt()
+    assert imported.import_(LINK, pathlib.Path("~/a.srt"), lang="de").segments == 2
+    assert imported.export("~/exports") == 2
+    assert len(imported.import_folder("~/exports")) == 2
+    (tmp_path / "no.pem").write_text("no certificate")
+    for call in (lambda path: vt.Client("https://v.example", ca_file=path), lambda path: vt.Transcripts(ca_file=path)):
+        with pytest.raises(vt.InvalidInput, match=str(tmp_path / "no.pem")):
+            call("~/no.pem")
 
 
 def test_save_invalid_path_raises_error(transcript, tmp_path):

@@ -87,6 +87,25 @@ def test_environment_certificates_apply_to_client(variable, replay, tmp_path):
     assert run(code.format(f", ca_file={replay.ca_file!r}"), **{variable: str(wrong)}) == "created"
 
 
+@pytest.mark.parametrize("variable", ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"])
+def test_environment_missing_certificates_are_named_after_failed_connection(variable, replay, tmp_path):
+    missing = tmp_path / "missing.pem"
+    code = GET.replace("type(error).__name__", "error")
+    client = "import verbatim_transcripts as vt\ntry:\n    vt.Client('https://v.example', retries=0).get('dQw4w9WgXcQ')\nexcept vt.ServiceUnreachable as error:\n    print(error)"
+    for message in (
+        run(code, HTTPS_PROXY=replay.proxy, **{variable: str(missing)}),
+        run(client, HTTPS_PROXY=replay.proxy, **{variable: str(missing)}),
+    ):
+        assert message.rstrip(".").endswith(f"{variable} names {missing}, which does not exist"), message
+    # It is not the cause of another failure.
+    assert str(missing) not in run(client, HTTPS_PROXY=DEAD, **{variable: str(missing)})
+
+
+def test_environment_missing_additional_certificates_fail_no_offline_call():
+    code = "import verbatim_transcripts as vt; print(vt.Transcripts(suppliers=[]).stats()['videos'])"
+    assert run(code, REQUESTS_CA_BUNDLE="/does/not/exist.pem") == "0"
+
+
 @pytest.mark.parametrize(("direct", "is_used"), [("", True), ("v.example", False)])
 def test_environment_proxy_applies_to_client(direct, is_used):
     code = "import verbatim_transcripts as vt\ntry:\n    vt.Client('https://v.example', 'vbk_' + 36 * 'a', retries=0).key_status()\nexcept vt.VerbatimError as error:\n    print(type(error).__name__)"

@@ -94,6 +94,10 @@ def test_translation_is_returned_on_request_only(supplier, transcripts):
     for _ in range(3):
         found = transcripts.get(LINK, "de", translated=True)
         assert (found.language, found.kind) == ("de", "translated")
+    # The archived translation is no language of the video.
+    with pytest.raises(vt.LanguageNotFound) as raised:
+        transcripts.get(LINK, "de")
+    assert sorted(raised.value.available) == ["en", "fr"]
     # Once without and once with permission: a supplier that knows the difference answers them differently.
     assert supplier.languages == ["de", "fr", "de"]
 
@@ -107,6 +111,8 @@ def test_fetch_false_reads_archive_only(supplier, transcripts):
     assert transcripts.get(LINK, fetch=False).language == "en" == transcripts.get(LINK, "en", fetch=False).language
     (result,) = transcripts.get_many([LINK], "fr", fetch=False)
     assert isinstance(result.error, vt.NotArchived) and supplier.languages == [None]
+    assert result.error.args[0] == "This video is not archived in fr. Archived languages: en."
+    assert result.error.available == ["en"]
 
 
 class CountingSupplier:

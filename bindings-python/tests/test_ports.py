@@ -124,6 +124,48 @@ def test_check_broken_ledger_fails_case():
         testing.run("ledger", "nothing", MemoryLedger())
 
 
+class ForgetfulArchive(CustomArchive):
+    """Returns another parser version than it stored."""
+
+    def find(self, video, selector, now):
+        found = super().find(video, selector, now)
+        if isinstance(found, dict) and "transcript" in found:
+            found["transcript"]["parser_version"] = 9
+        return found
+
+
+@pytest.mark.parametrize("make", [ForgetfulArchive, lambda: AsyncStore(ForgetfulArchive())], ids=["plain", "awaited"])
+def test_conformance_failure_has_calls_of_python(make):
+    with pytest.raises(AssertionError) as raised:
+        testing.run("archive", "stored_transcript_is_found_unchanged", make())
+    rule, *calls = str(raised.value).split("\n    ")
+    assert rule == "find returns what put returned"
+    assert calls[-1].startswith("call: find({'id': ") and " returned {'transcript': {" in calls[-1]
+    assert 2 <= len(calls) <= 3 and max(map(len, calls)) < 700
+    assert "Some(" not in str(raised.value) and "Transcript {" not in str(raised.value)
+
+
+def test_conformance_failure_names_missing_error():
+    class OtherErrorArchive(CustomArchive):
+        def put(self, request):
+            try:
+                return super().put(request)
+            except vt.InvalidInput as error:
+                raise error_class(str(error)) from error
+
+    for error_class, kind in ((KeyError, "Unexpected"), (vt.ConflictError, "Conflict")):
+        with pytest.raises(AssertionError, match=f"the call must fail with Invalid; it failed with {kind}") as raised:
+            testing.run("archive", "put_out_of_bounds_stores_nothing", OtherErrorArchive())
+        assert f"raised {error_class.__name__}(" in str(raised.value)
+
+    class LenientArchive(CustomArchive):
+        def put(self, request):
+            return super().put({**request, "wishes": request["wishes"] or ["default"]})
+
+    with pytest.raises(AssertionError, match="no selector: the call must fail with Invalid\n    call: put"):
+        testing.run("archive", "put_out_of_bounds_stores_nothing", LenientArchive())
+
+
 @pytest.mark.parametrize("archive", [CustomArchive, lambda: AsyncStore(CustomArchive())], ids=["plain", "awaited"])
 def test_archive_custom_serves_transcripts(archive, replay):
     with Transcripts(archive(), proxies=replay.proxy, ca_file=replay.ca_file) as transcripts:
@@ -140,10 +182,13 @@ def test_archive_exception_is_cause(error):
         def find(self, video, selector, now):
             raise error
 
-    kind = vt.StorageCorrupt if isinstance(error, vt.StorageCorrupt) else vt.VerbatimError
-    with Transcripts(FailingArchive(), suppliers=[]) as transcripts, pytest.raises(kind) as raised:
-        transcripts.get(LINK)
-    assert raised.value.__cause__ is error and "archive.find raised" in str(raised.value)
+    kind = vt.StorageCorrupt if isinstance(error, vt.StorageCorrupt) else vt.StorageError
+    with Transcripts(FailingArchive(), suppliers=[]) as transcripts:
+        for call in (transcripts.get, lambda link: next(transcripts.get_many([link])).get()):
+            with pytest.raises(vt.StorageError) as raised:
+                call(LINK)
+            assert type(raised.value) is kind and raised.value.__cause__ is error
+            assert "archive.find raised" in str(raised.value)
 
 
 def test_archive_cancellation_inside_method_is_storage_error():
@@ -155,7 +200,7 @@ def test_archive_cancellation_inside_method_is_storage_error():
 
     with Transcripts(CancelledArchive(), suppliers=[]) as transcripts:
         for call in (transcripts.get, lambda link: asyncio.run(transcripts.aget(link))):
-            with pytest.raises(vt.VerbatimError, match="the method was cancelled") as raised:
+            with pytest.raises(vt.StorageError, match="the method was cancelled") as raised:
                 call(LINK)
             assert isinstance(raised.value.__cause__, RuntimeError)
 
@@ -166,7 +211,7 @@ def test_archive_invalid_result_raises_error(answer):
         def find(self, video, selector, now):
             return answer
 
-    with Transcripts(InvalidArchive(), suppliers=[]) as transcripts, pytest.raises(vt.VerbatimError, match="TypeError"):
+    with Transcripts(InvalidArchive(), suppliers=[]) as transcripts, pytest.raises(vt.StorageError, match="TypeError"):
         transcripts.get(LINK)
 
 
@@ -285,6 +330,12 @@ def test_service_embeddings_without_name_raise_error():
 def test_service_component_without_method_is_named():
     with pytest.raises(TypeError, match="method send"):
         Service(suppliers=[], mailer=object())
+    for keywords, parts in (
+        ({"chat": object()}, r"chat must be a tuple .*ChatModel, which has a method complete\(messages, tokens_max\)"),
+        ({"embeddings": object()}, r"embeddings must be a tuple .*EmbeddingModel, which has a method embed\(texts, purpose\)"),
+    ):
+        with pytest.raises(TypeError, match=f"{parts}.*, not <class 'object'>"):
+            Service(suppliers=[], **keywords)
 
 
 @pytest.mark.parametrize("keywords", [{"archive": object()}, {"directory": object()}, {"chat": object()}, {"embeddings": object()}, {"ledger": 7}])

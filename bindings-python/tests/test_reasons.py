@@ -111,6 +111,7 @@ def test_code_without_detail_has_the_base_class():
         (404, "private", vt.PrivateVideo),
         (404, "embargo", vt.TranscriptUnavailable),
         (500, "still_working", vt.FetchFailed),
+        (500, "defect", vt.FetchFailed),
         (500, "rate_limited", vt.RateLimited),
         (500, None, vt.ServiceRefused),
         (429, "busy", vt.ServiceRefused),

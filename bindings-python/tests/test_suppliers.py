@@ -71,6 +71,24 @@ def test_supplier_failure_raises_matching_exception(kind):
             assert raised.value.__cause__ is answer
 
 
+@pytest.mark.parametrize(("reason", "kind"), [("live", vt.LiveVideo), ("upcoming", vt.UpcomingVideo)])
+def test_supplier_wait_ends_absence(reason, kind):
+    # Each remembered failure has the rest of its time, and a retry after a named wait reaches the supplier.
+    for wait, remembered in ((60, 60), (3_600, 3_600 if reason == "upcoming" else 900), (3, 3), (None, 900)):
+        supplier = PlainSupplier(SupplyError(reason, "Later.", retry_after=wait))
+        with Transcripts(suppliers=[supplier]) as transcripts:
+            for limit in (wait, remembered):
+                with pytest.raises(kind) as raised:
+                    transcripts.get(LINK)
+                rest = raised.value.retry_after
+                assert (rest is None) is (limit is None) and (limit is None or 0 < rest <= limit), (wait, limit, rest)
+            assert len(supplier.requests) == 1
+            if wait == 3:
+                time.sleep(3.1)
+                supplier.answer = None
+                assert transcripts.get(LINK).text == "Hello.\n"
+
+
 @pytest.mark.parametrize("kind", [list, tuple])
 def test_supplier_sequence_is_archived(kind):
     answer = kind(Transcript(LINK, [Segment(text, 0, 1)], language=text) for text in ("de", "en"))

@@ -38,8 +38,8 @@ const POLL: Duration = Duration::from_millis(200);
 ///
 /// A failure with a known time to retry is retried at that time, and a failed call of a supplier without one after 1
 /// and then 2 s, as long as the platform has had a success within [`Batch::new`]'s `max_wait`. Suppliers are called
-/// three times at most for one link; a call that a pause prevents does not count. Absences of videos and wrong settings
-/// are not retried.
+/// three times at most for one link; a call that a pause prevents does not count. Absences of videos, wrong settings
+/// and defects of custom suppliers ([`SupplyError::defect`]) are not retried.
 ///
 /// ```
 /// # use verbatim::{Batch, GetOutcome, GetRequest, Options, SupplierOptions, Verbatim};
@@ -161,7 +161,7 @@ impl Batch {
             }
             return None;
         }
-        if attempts >= ATTEMPTS_MAX {
+        if attempts >= ATTEMPTS_MAX || missing.is_defect() {
             return None;
         }
         // Without a call of a supplier the time of the caller was over, or a store failed.
@@ -218,7 +218,7 @@ async fn pause(verbatim: &Verbatim, wait: Duration) {
 
 #[cfg(test)]
 mod tests {
-    use transcript_core::{ErrorKind, Retry};
+    use transcript_core::{ErrorKind, Retry, engine::NoTranscript};
 
     use super::*;
 
@@ -277,6 +277,11 @@ mod tests {
             let unattempted = UnavailableTranscript { attempted: false, ..failed };
             assert_eq!(wait(&unattempted, 1), None, "{reason:?}");
         }
+        let defect = UnavailableTranscript {
+            detail: Some(NoTranscript::DEFECT.to_owned()),
+            ..missing(FailureReason::FetchError, None)
+        };
+        assert_eq!(wait(&defect, 1), None, "a retry meets a defect again");
     }
 
     #[tokio::test(start_paused = true)]

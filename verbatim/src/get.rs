@@ -12,7 +12,7 @@ use transcript_core::{
     engine::{CostNote, FailureReason, FetchOutcome, FetchRequest, NoTranscript},
     retry::deadline_after,
     supplier::{ResolveOutcome, SupplyReason},
-    transcript::{TrackInfo, Transcript},
+    transcript::{LanguageTag, TrackInfo, TrackKind, Transcript},
     video::{Platform, VideoId, VideoLink},
 };
 
@@ -80,7 +80,8 @@ pub struct UnavailableTranscript {
     pub message: String,
     /// When a retry may succeed, if known.
     pub retry_after: Option<Duration>,
-    /// The tracks of the video, if it has none in the requested language; empty if unknown.
+    /// The tracks of the video, or the archived ones of a request for the archive alone, if none is in the requested
+    /// language; empty if unknown.
     pub languages: Vec<TrackInfo>,
     /// Whether a supplier was called; `false` if all were paused or busy, and for stored absences.
     pub attempted: bool,
@@ -89,6 +90,13 @@ pub struct UnavailableTranscript {
     /// Page on which a user can read the transcript once there is one (feature `lookup`).
     #[cfg(feature = "lookup")]
     pub watch_url: String,
+}
+
+impl UnavailableTranscript {
+    /// Whether the code of a supplier has a defect, which a retry meets again.
+    pub fn is_defect(&self) -> bool {
+        self.detail.as_deref() == Some(NoTranscript::DEFECT)
+    }
 }
 
 /// The reason and the detail as on the wire, such as `no_captions (private)`: the [`Error`] has the message.
@@ -115,6 +123,7 @@ impl From<UnavailableTranscript> for Error {
             FailureReason::ConfigError | FailureReason::NeedsVerification => {
                 (ErrorKind::Unsupported, Retry::Never)
             }
+            _ if missing.is_defect() => (ErrorKind::Unavailable, Retry::Never),
             _ => (ErrorKind::Unavailable, Retry::Backoff),
         };
         let retry = missing.retry_after.map_or(retry, Retry::After);
@@ -124,6 +133,8 @@ impl From<UnavailableTranscript> for Error {
     }
 }
 
+/// The most languages that a message lists.
+const LISTED_MAX: usize = 20;
 /// Message after a timeout if work ends with its last waiter: a retry finds no running work.
 const TIMEOUT_MESSAGE: &str = "The transcript was not ready within the timeout. Retry with more time.";
 
@@ -171,15 +182,15 @@ impl ArchiveTools {
             Ok(Err(error)) => return Err(error),
             Err(_) => return self.unresolved(&request.link),
         };
-        let mut selectors = selectors.iter().peekable();
-        while let Some(selector) = selectors.next() {
+        let mut remaining = selectors.iter().peekable();
+        while let Some(selector) = remaining.next() {
             let outcome = self.get_track(&video, selector, &request, deadline).await?;
-            if selectors.peek().is_some() && lacks_language(outcome.as_ref()) {
+            if remaining.peek().is_some() && lacks_language(outcome.as_ref()) {
                 continue;
             }
             return match outcome {
                 Some(outcome) => Ok(self.with_languages(&video, self.to_get_outcome(&video, outcome)?).await),
-                None => Ok(GetOutcome::Missing(self.not_archived(VideoLink::Video(video)))),
+                None => Ok(GetOutcome::Missing(self.not_archived_in(video, &selectors).await)),
             };
         }
         Err(Error::unexpected("the request has no track selector"))
@@ -323,6 +334,25 @@ impl ArchiveTools {
         self.missing(link, NoTranscript::new(FailureReason::NeedsVerification, message))
     }
 
+    /// As [`ArchiveTools::not_archived`], with the languages of the video that are archived, if there are any.
+    async fn not_archived_in(&self, video: VideoId, selectors: &[TrackSelector]) -> UnavailableTranscript {
+        let tracks = self.transcripts.tracks(&video).await.unwrap_or_default();
+        let tracks = tracks.into_iter().filter(|archived| !archived.selectors.is_empty());
+        let languages: Vec<_> =
+            tracks.map(|archived| archived.track).filter(|track| !track.is_unreadable()).collect();
+        let missing = self.not_archived(VideoLink::Video(video));
+        if languages.is_empty() {
+            return missing;
+        }
+        let archived = language_names(&languages);
+        let requested: Vec<_> =
+            selectors.iter().filter_map(TrackSelector::language).map(LanguageTag::as_str).collect();
+        let requested =
+            if requested.is_empty() { "its default language".to_owned() } else { requested.join(" or ") };
+        let message = format!("This video is not archived in {requested}. Archived languages: {archived}.");
+        UnavailableTranscript { message, languages, ..missing }
+    }
+
     fn missing(&self, link: VideoLink, none: NoTranscript) -> UnavailableTranscript {
         let (platform, id) = match &link {
             VideoLink::Video(video) => (video.platform(), video.id()),
@@ -342,6 +372,21 @@ impl ArchiveTools {
             watch_url: self.lookup.watch_url(&link, None),
         }
     }
+}
+
+/// The languages of tracks for a message, each once.
+fn language_names(tracks: &[TrackInfo]) -> String {
+    let mut names: Vec<String> = Vec::new();
+    for track in tracks {
+        let mark = if track.kind == TrackKind::Translated { " (machine translation)" } else { "" };
+        let name = format!("{}{mark}", track.language);
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let more = if names.len() > LISTED_MAX { ", …" } else { "" };
+    names.truncate(LISTED_MAX);
+    format!("{}{more}", names.join(", "))
 }
 
 /// Whether a request continues with its next language: the video may have a transcript in it.

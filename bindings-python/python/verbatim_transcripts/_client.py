@@ -82,6 +82,7 @@ class Client(Closable):
             a call with several, repeat it with one at a time. A wrong one is refused and costs nothing.
         :raises TranscriptUnavailable: there is no transcript; ``reason`` and ``watch_url`` are those of the server.
             A server that names no reason raises the base class.
+        :raises InvalidInput: the link is malformed.
         :raises ServiceError: the request failed.
         :raises ClosedError: the client is closed.
         """
@@ -179,6 +180,7 @@ class Client(Closable):
 
         :param lang: a BCP 47 tag, or several in order of preference; the default track without it.
         :param src: the attribution tag that the server adds to the watch URL.
+        :raises InvalidInput: the link is malformed.
         :raises ServiceError: the request failed.
         """
         return _lookup_response(*self._connection.lookup(link, lang, src).wait())
@@ -201,6 +203,7 @@ class Client(Closable):
 
         :param lang: as for :meth:`lookup`.
         :raises TranscriptUnavailable: there is no transcript.
+        :raises InvalidInput: the link is malformed.
         """
         return _text(link, *self._connection.get_text(link, format, lang, src).wait())
 
@@ -301,6 +304,7 @@ class Client(Closable):
         :param link: a link to a YouTube video, or its id.
         :param history: earlier messages, oldest first: pairs of `user` or `assistant` and the text.
         :raises TranscriptUnavailable: the video has no transcript.
+        :raises InvalidInput: the link is malformed.
         """
         try:
             return _chat_answer(self._chat(link, message, history, idempotency_key).wait())

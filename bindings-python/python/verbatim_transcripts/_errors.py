@@ -225,7 +225,7 @@ class NoCaptions(TranscriptUnavailable):
 class LanguageNotFound(TranscriptUnavailable):
     """The video has captions, but none in the requested language. Remembered for 6 hours."""
 
-    #: The languages of the video; empty if unknown.
+    #: The languages of the video's captions, without machine translations; empty if unknown.
     available: list[str]
 
     def __init__(
@@ -247,11 +247,30 @@ class RateLimited(TranscriptUnavailable):
 
 
 class FetchFailed(TranscriptUnavailable):
-    """A transient failure: a retry may succeed."""
+    """A failed fetch: a retry may succeed, but not after a bug of a custom supplier, which is the ``__cause__``."""
 
 
 class NotArchived(TranscriptUnavailable):
-    """The transcript is not archived, and the call does not fetch it: ``fetch=False``, or a server requires a key."""
+    """The transcript is not archived, and the call does not fetch it: ``fetch=False``, or a server requires a key.
+
+    With ``fetch=False`` the text lists the archived languages of the video, if there are any.
+    """
+
+    #: The archived languages of the video, without machine translations.
+    available: list[str]
+
+    def __init__(
+        self,
+        message: str = "",
+        reason: str = "needs_verification",
+        watch_url: str = "",
+        platform: str = "",
+        video_id: str = "",
+        retry_after: float | None = None,
+        available: Iterable[str] = (),
+    ) -> None:
+        super().__init__(message, reason, watch_url, platform, video_id, retry_after)
+        self.available = list(available)
 
 
 class NotConfigured(TranscriptUnavailable):
@@ -311,7 +330,7 @@ class ListFetchFailed(ListUnavailable):
 
 
 class StorageError(VerbatimError):
-    """A failure of the archive or the ledger."""
+    """A failure of the archive, the ledger or the directory. An exception of a custom store is its ``__cause__``."""
 
 
 class StorageUnavailable(StorageError):
@@ -348,6 +367,12 @@ class SupplyError(VerbatimError):
     `reason` is one of `no_captions`, `no_language`, `private`, `removed`, `region`, `age`, `members`, `payment`,
     `login`, `live`, `upcoming` (about the video; stored as an absence); `throttled`, `bot_check`, `other_video`,
     `timeout`, `unreachable`, `platform_fault`, `unreadable` (transient); `stale`, `misconfigured` (for the operator).
+    A shorter `retry_after` ends a stored absence earlier, that of 0 at once; with `upcoming` it is the time until the
+    start.
+
+    After any other exception a batch tries the link again, unless it is a bug of the supplier: a `TypeError`, an
+    `AttributeError`, a `NameError`, a `LookupError`, an `ImportError`, an `AssertionError`, a `NotImplementedError`, or
+    a `SupplyError` with another reason.
     """
 
     reason: str
@@ -397,7 +422,8 @@ class ServiceRefused(ServiceError):
     credits_remaining: int | None
     #: The request id of the server, for questions to its operator.
     request_id: str | None
-    #: The languages of a video without a transcript in the requested one; empty if unknown.
+    #: The languages of a video without a transcript in the requested one, without machine translations; empty if
+    #: unknown.
     available: list[str]
 
     def __init__(
@@ -419,6 +445,10 @@ class ServiceRefused(ServiceError):
         self.credits_remaining = credits_remaining
         self.request_id = request_id
         self.available = list(available)
+
+
+class RefusedInput(ServiceRefused, InvalidInput):
+    """400: the server refused a malformed link."""
 
 
 class Unauthorized(ServiceRefused):

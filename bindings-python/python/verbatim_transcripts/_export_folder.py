@@ -35,7 +35,7 @@ def _write_page(
 
     written: set[pathlib.Path] = set()
     for platform, video, name, transcript, json in page:
-        path = pathlib.Path(folder) / platform / f"{video}.{name}.{format}"
+        path = pathlib.Path(os.path.expanduser(folder)) / platform / f"{video}.{name}.{format}"
         path.parent.mkdir(parents=True, exist_ok=True)
         # A file is always complete. `save` selects the format by the suffix, and an import reads `.json`.
         draft = path.with_name(f".{path.name}.part" if format == "json" else f".{path.name}.part.{format}")
@@ -77,7 +77,7 @@ def _json_files(folder: str | os.PathLike[str]) -> list[pathlib.Path]:
     """
     import pathlib
 
-    folder = pathlib.Path(folder)
+    folder = pathlib.Path(os.path.expanduser(folder))
     # `rglob` yields nothing for a folder that does not exist.
     folder.stat()
     if not folder.is_dir():

@@ -16,7 +16,7 @@ from ._errors import ServiceError
 from ._native import Connection, PendingCall, Transcript
 from ._polls import Polls
 from ._reasons import unavailable
-from ._video import PLATFORMS, Language
+from ._video import PLATFORMS, Language, caption_languages
 from ._video_list import ListedVideo
 
 __all__ = [
@@ -130,7 +130,7 @@ class JobResult:
                 "",
                 self.platform or "",
                 self.video_id or "",
-                available=dict.fromkeys(language.tag for language in self.languages),
+                available=caption_languages(self.languages),
             )
         return self.transcript
 

@@ -246,7 +246,8 @@ class Transcript(Sequence[Segment]):
         Raises `ValueError` for a size of 0 or more than 1,000,000.
         """
     def save(self, path: str | PathLike[str]) -> None:
-        """Writes the transcript to a file. The suffix selects the format: `.txt`, `.md`, `.srt`, `.vtt` or `.json`.
+        """Writes the transcript to a file; `~` is the home folder. The suffix selects the format: `.txt`, `.md`,
+        `.srt`, `.vtt` or `.json`.
 
         Raises `ValueError` for another suffix, and `OSError` if the file cannot be written.
         """

@@ -27,7 +27,7 @@ def caption_bytes(captions: str | bytes | os.PathLike[str]) -> bytes:
     if isinstance(captions, str):
         return captions.encode()
     if isinstance(captions, os.PathLike):
-        with open(captions, "rb") as file:
+        with open(os.path.expanduser(captions), "rb") as file:
             return file.read()
     if isinstance(captions, (bytes, bytearray, memoryview)):
         return bytes(captions)

@@ -94,7 +94,7 @@ class Supplier(Protocol):
     ) -> Union[Transcript, Sequence[Transcript], None, Awaitable[Union[Transcript, Sequence[Transcript], None]]]:
         """Returns one or more transcripts, the best match first; None if there are no captions.
 
-        Raise :class:`verbatim_transcripts.SupplyError` to report a reason.
+        Raise :class:`verbatim_transcripts.SupplyError` to report a reason. It describes how other exceptions count.
         """
         ...
 

@@ -52,13 +52,13 @@ _UNAVAILABLE: dict[str, type[TranscriptUnavailable]] = {
     "needs_verification": NotArchived,
 }
 
-#: Details of a transient failure, whose reason code is `fetch_error`.
-_TRANSIENT = frozenset({"still_working", "busy", "storage"})
+#: Details of a failed fetch, whose reason code is `fetch_error`.
+_FETCH_DETAILS = frozenset({"still_working", "busy", "storage", "defect"})
 
 
 def reason_of(detail: str | None) -> str:
     """Returns the reason of a response that names only its detail; empty if it names none."""
-    return "fetch_error" if detail in _TRANSIENT else detail or ""
+    return "fetch_error" if detail in _FETCH_DETAILS else detail or ""
 
 
 def unavailable(
@@ -79,6 +79,8 @@ def unavailable(
         reason = detail or reason
     if kind is LanguageNotFound:
         return LanguageNotFound(message, reason, watch_url, platform, video_id, retry_after, available)
+    if kind is NotArchived:
+        return NotArchived(message, reason, watch_url, platform, video_id, retry_after, available)
     return kind(message, reason, watch_url, platform, video_id, retry_after)
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ._native import Transcript
 from ._reasons import unavailable
-from ._video import Language
+from ._video import Language, caption_languages
 
 __all__ = [
     "AccountInfo",
@@ -92,7 +92,7 @@ class LookupResponse(NamedTuple):
                 self.platform,
                 self.video_id,
                 self.meta.retry_after,
-                dict.fromkeys(language.tag for language in self.languages),
+                caption_languages(self.languages),
             )
         return self.transcript
 

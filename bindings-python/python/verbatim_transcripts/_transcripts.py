@@ -28,9 +28,10 @@ class Transcripts(Closable):
     """An archive in front of suppliers: a fetched transcript is stored permanently.
 
     Methods that wait have an awaitable twin with the prefix ``a``, for any event loop of asyncio. One object serves any
-    number of threads, event loops and processes; each process opens its own files and connections.
+    number of threads, event loops and processes; each process opens its own files and connections. ``~`` at the start
+    of a path is the home folder.
 
-    :param archive: a path (``~`` is the home folder), ``"sqlite:///file.db"`` (four slashes for an absolute path),
+    :param archive: a path, ``"sqlite:///file.db"`` (four slashes for an absolute path),
         ``"postgresql://user@host/database"``, or a custom archive: a :class:`verbatim_transcripts.KeyValueStore` or a
         :class:`verbatim_transcripts.Archive`.
         None or ``":memory:"``: the memory of this process, up to 64 MiB (about 300 hours of speech); beyond that the least
@@ -50,8 +51,7 @@ class Transcripts(Closable):
     :param speech: an OpenAI-compatible speech-to-text service: ``(base_url, model, api_key or None)``.
     :param server: another Verbatim server as a supplier: ``(base_url, api_key)``.
     :param breaker_threshold: number of consecutive failing videos of a platform that pauses a supplier (5); 0: never.
-        An exception that is not a :class:`verbatim_transcripts.SupplyError` is a defect of a custom supplier and does
-        not count.
+        An exception of a custom supplier that is not a :class:`verbatim_transcripts.SupplyError` does not count.
     :param breaker_cooldown: seconds of the first pause (0.25); each further one is twice as long.
     :param breaker_cooldown_max: seconds of the longest pause (900).
     :param on_event: called with each :class:`verbatim_transcripts.Event`, on any thread and shortly after it: stages of
@@ -252,9 +252,9 @@ class Transcripts(Closable):
         :param progress: called with the number of results so far and the latest result.
         :param max_wait: seconds that the batch waits for a platform that throttles, and for a supplier that is paused
             after failures, without a success in between (300). Then the other links of that platform fail. 0: such
-            links fail at once. A fetch that failed without a named wait is repeated after 1 and then 2 seconds. A link
-            that fails again after such waits is requested three times at most. A throttled page of a list is waited
-            for as long.
+            links fail at once. A fetch that failed without a named wait is repeated after 1 and then 2 seconds, unless
+            it failed through a defect of a custom supplier. A link that fails again after such waits is requested
+            three times at most. A throttled page of a list is waited for as long.
         :param in_order: whether to yield the results in the order of ``links``. At most four times ``concurrency``
             links are then read before the first unfinished one.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Iterable
 from typing import NamedTuple
 
 __all__ = ["Chapter", "Language", "VideoMetadata"]
@@ -34,6 +35,11 @@ class Language(NamedTuple):
     kind: str
     #: Whether the language is the spoken language, as far as the supplier knows.
     original: bool
+
+
+def caption_languages(languages: Iterable[Language]) -> list[str]:
+    """The tags of languages, each once, without machine translations: they are no captions of the video."""
+    return list(dict.fromkeys(language.tag for language in languages if language.kind != "translated"))
 
 
 class VideoMetadata(NamedTuple):

@@ -5,8 +5,9 @@
     def test_my_ledger():
         verbatim_transcripts.testing.check("ledger", MyLedger)
 
-Each case checks one rule of the port's contract on a fresh store; its name states the rule. The built-in stores pass
-the same cases, including races between several threads.
+Each case checks one rule of the port's contract on a fresh store; its name states the rule. A failure names the rule,
+and the last calls of the store with their results. The built-in stores pass the same cases, including races between
+several threads.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+from ._conformance import failure_message, record_calls
 from ._native import MemoryStore, _cases, _content_digest, _run_case
 from .records import TranscriptRecord
 
@@ -42,9 +44,13 @@ def cases(port: str) -> list[str]:
 def run(port: str, case: str, store: Any) -> None:
     """Runs one case on a fresh store.
 
-    :raises AssertionError: the store breaks the rule; the message contains the reason.
+    :raises AssertionError: the store breaks the rule; the message contains the last calls of the store.
     """
-    _run_case(port, case, store).wait()
+    recorder = record_calls(store)
+    try:
+        _run_case(port, case, recorder).wait()
+    except AssertionError as error:
+        raise AssertionError(failure_message(str(error), list(recorder.calls))) from None
 
 
 def check(port: str, make: Callable[[], Any], *, only: Iterable[str] | None = None) -> None:

@@ -4,13 +4,17 @@ use std::{mem, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use pyo3::{
-    exceptions::{PyRuntimeError, PyTypeError, PyValueError},
+    exceptions::{
+        PyAssertionError, PyAttributeError, PyImportError, PyLookupError, PyNameError, PyNotImplementedError,
+        PyRuntimeError, PyTypeError, PyValueError,
+    },
     intern,
     prelude::*,
     sync::PyOnceLock,
     types::{PyList, PyTuple},
 };
 use transcript_core::{
+    Clock,
     archive::TrackSelector,
     supplier::{
         self, Supplier, SupplierInfo, SupplierKind, SupplyError, SupplyMonitor, SupplyOutput, SupplyReason,
@@ -19,7 +23,7 @@ use transcript_core::{
     video::{Platform, VideoId, VideoLink},
 };
 
-use verbatim::GetRequest;
+use verbatim::{GetRequest, SystemClock};
 
 use super::call::PyTarget;
 use crate::{
@@ -198,8 +202,8 @@ impl Supplier for PySupplier {
         request: supplier::SupplyRequest,
         monitor: Arc<dyn SupplyMonitor>,
     ) -> Result<SupplyOutput, SupplyError> {
-        let now = verbatim::SystemClock::default();
-        let seconds = request.deadline.since(transcript_core::Clock::now(&now)).as_secs_f64();
+        let now = Clock::now(&SystemClock::default());
+        let seconds = request.deadline.since(now).as_secs_f64();
         let request = SupplyRequest {
             owner: self.owner,
             video: request.video,
@@ -270,7 +274,8 @@ fn add_transcript(
 
 /// Maps a Python exception to a supply error.
 ///
-/// `SupplyError` names its reason; any other exception is a fault of the supplier.
+/// `SupplyError` names its reason. Any other exception may pass, unless it is one that a bug raises: libraries have
+/// their own classes for failed connections.
 fn to_supply_error(name: &str, error: PyErr) -> SupplyError {
     let read = attached(|py| {
         let value = error.value(py);
@@ -282,15 +287,17 @@ fn to_supply_error(name: &str, error: PyErr) -> SupplyError {
         let class =
             py.import("verbatim_transcripts._errors").and_then(|errors| errors.getattr("SupplyError"));
         let is_supply_error = class.is_ok_and(|class| value.is_instance(&class).unwrap_or(false));
-        let failure =
-            match reason.filter(|_| is_supply_error).and_then(|reason| reason_named(&reason, retry_after)) {
-                Some(reason) => SupplyError::new(reason, value.to_string()),
-                // A defect of the supplier says nothing about its platform: it neither opens nor closes a breaker.
-                None => {
-                    events::record_exception(py, "supplier", name, &error);
-                    SupplyError::new(SupplyReason::PlatformFault, message).video_only()
-                }
-            };
+        let reason = reason.filter(|_| is_supply_error);
+        let failure = match reason.and_then(|reason| reason_named(&reason, retry_after)) {
+            Some(reason) => SupplyError::new(reason, value.to_string()),
+            // Neither says anything about the platform: it neither opens nor closes a breaker.
+            None => {
+                events::record_exception(py, "supplier", name, &error);
+                let failure = SupplyError::new(SupplyReason::PlatformFault, message);
+                // A `SupplyError` here has an unknown reason.
+                if is_supply_error || is_bug(py, &error) { failure.defect() } else { failure.video_only() }
+            }
+        };
         let failure = failure.with_cause(exception_cause::to_cause(py, &error));
         match retry_after {
             Some(retry_after) => failure.with_retry_after(retry_after),
@@ -300,9 +307,21 @@ fn to_supply_error(name: &str, error: PyErr) -> SupplyError {
     read.unwrap_or_else(|| SupplyError::new(SupplyReason::Cancelled, "The interpreter is exiting."))
 }
 
+/// Whether an exception is one that a bug raises, and not a failed request.
+fn is_bug(py: Python<'_>, error: &PyErr) -> bool {
+    error.is_instance_of::<PyTypeError>(py)
+        || error.is_instance_of::<PyAttributeError>(py)
+        || error.is_instance_of::<PyNameError>(py)
+        || error.is_instance_of::<PyLookupError>(py)
+        || error.is_instance_of::<PyImportError>(py)
+        || error.is_instance_of::<PyAssertionError>(py)
+        || error.is_instance_of::<PyNotImplementedError>(py)
+}
+
 /// The reason with this name, of those that a supplier can report.
 fn reason_named(name: &str, retry_after: Option<Duration>) -> Option<SupplyReason> {
     use SupplyReason as Reason;
+    let start = retry_after.map(|wait| Clock::now(&SystemClock::default()).plus(wait));
     let reasons = [
         Reason::NoCaptions,
         Reason::NoLanguage(Vec::new()),
@@ -314,7 +333,7 @@ fn reason_named(name: &str, retry_after: Option<Duration>) -> Option<SupplyReaso
         Reason::Payment,
         Reason::Login,
         Reason::Live,
-        Reason::Upcoming(None),
+        Reason::Upcoming(start),
         Reason::Throttled(retry_after),
         Reason::BotCheck,
         Reason::OtherVideo,

@@ -36,6 +36,8 @@ pub(super) fn from_failure(
         SupplyReason::Upcoming(_) => now.plus(policy.login),
         _ => return None,
     };
+    // After the wait that a supplier named, a retry must reach it.
+    let until = failure.retry_after().map_or(until, |wait| until.min(now.plus(wait)));
     Some(Absence {
         video: video.clone(),
         selector: selector.clone(),
@@ -65,6 +67,22 @@ pub(super) fn is_too_long(absence: &Absence, policy: &AbsencePolicy, now: Timest
 mod tests {
     use super::*;
     use crate::video::Platform;
+
+    #[test]
+    fn absence_ends_with_wait_of_supplier() {
+        let video = VideoId::new(Platform::YouTube, "dQw4w9WgXcQ").unwrap();
+        let policy = AbsencePolicy::default();
+        let now = Timestamp::from_millis(1_795_132_800_000);
+        let lifetime = |failure: SupplyError| {
+            let stored = from_failure(&video, &TrackSelector::Default, &failure, Vec::new(), &policy, now);
+            stored.unwrap().until.since(now)
+        };
+        let live = || SupplyError::new(SupplyReason::Live, "It is live.");
+        let minute = Duration::from_secs(60);
+        assert_eq!(lifetime(live()), policy.login);
+        assert_eq!(lifetime(live().with_retry_after(minute)), minute);
+        assert_eq!(lifetime(live().with_retry_after(policy.login + minute)), policy.login);
+    }
 
     #[test]
     fn absence_of_corrected_clock_is_too_long() {

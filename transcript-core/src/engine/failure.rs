@@ -68,8 +68,8 @@ pub struct NoTranscript {
     /// The reason.
     pub reason: FailureReason,
     /// A machine-readable detail: for a video without transcript the name of a [`SupplyReason`] or `withdrawn`, for a
-    /// transient failure `still_working` while the work goes on, `busy` if too many fetches wait, or `storage` if a
-    /// store failed. `None` if there is no further detail.
+    /// failed fetch `still_working` while the work goes on, `busy` if too many fetches wait, `storage` if a store
+    /// failed, or `defect` if the code of a supplier did. `None` if there is no further detail.
     pub detail: Option<String>,
     /// The message for people.
     pub message: String,
@@ -109,6 +109,9 @@ pub enum CostNote {
 }
 
 impl NoTranscript {
+    /// The detail if the code of a supplier has a defect, which a retry meets again.
+    pub const DEFECT: &str = "defect";
+
     /// No transcript for this reason, without detail or known time of a retry.
     pub fn new(reason: FailureReason, message: impl Into<String>) -> Self {
         Self {
@@ -141,6 +144,11 @@ impl NoTranscript {
     /// Whether a store failed.
     pub fn is_storage_failure(&self) -> bool {
         self.detail.as_deref() == Some(STORAGE)
+    }
+
+    /// Whether the code of a supplier has a defect, which a retry meets again.
+    pub fn is_defect(&self) -> bool {
+        self.detail.as_deref() == Some(Self::DEFECT)
     }
 
     /// The video has no transcript in the requested language, but these tracks.
@@ -192,11 +200,16 @@ impl NoTranscript {
             SupplyReason::NoLanguage(languages) => languages.clone(),
             _ => Vec::new(),
         };
+        let detail = if reason.is_about_video() {
+            Some(reason.as_str())
+        } else {
+            failure.is_defect().then_some(Self::DEFECT)
+        };
         Self {
             languages,
             attempted: failure.was_attempted(),
             cause: failure.cause().cloned(),
-            detail: reason.is_about_video().then(|| reason.as_str().to_owned()),
+            detail: detail.map(str::to_owned),
             retry_after: failure.retry_after().or(starts_in),
             ..Self::new(FailureReason::for_supply_error(failure), failure.message())
         }
@@ -379,6 +392,9 @@ mod tests {
         }
         assert_eq!(none(failed(SupplyReason::Timeout), CostNote::None).message, "It failed.");
         assert!(none(work(), CostNote::None).message.ends_with("transcribed. Try again in 2 seconds."));
+        let defect = SupplyError::new(SupplyReason::PlatformFault, "It failed.").defect();
+        assert!(none(FetchOutcome::SupplyFailed(defect), CostNote::None).is_defect());
+        assert!(!none(failed(SupplyReason::PlatformFault), CostNote::None).is_defect());
         let error = FetchOutcome::StoreFailed(crate::Error::unavailable("busy"));
         assert!(error.into_transcript(Platform::X, start, CostNote::None).is_err());
     }

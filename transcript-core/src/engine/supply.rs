@@ -351,7 +351,8 @@ fn is_spoken_otherwise(failures: &[SupplyError], selector: &TrackSelector) -> bo
 /// The failure to act on and to report, of the suppliers that did not decline, if there are any.
 ///
 /// A final one; else one that does not describe the video, since "no captions" is true only if every supplier
-/// reports it; else the last one.
+/// reports it; among these a defect comes last, since a retry does not help it; else the last one, with the shortest
+/// wait that any of them names.
 fn most_significant(mut failures: Vec<SupplyError>) -> SupplyError {
     if failures.iter().any(|failure| !failure.is_declined()) {
         failures.retain(|failure| !failure.is_declined());
@@ -360,10 +361,18 @@ fn most_significant(mut failures: Vec<SupplyError>) -> SupplyError {
     failures
         .iter()
         .find(|failure| failure.reason().is_final())
+        .or_else(|| failures.iter().find(|failure| is_undecided(failure) && !failure.is_defect()))
         .or_else(|| failures.iter().find(is_undecided))
-        .or_else(|| failures.iter().find(|failure| *failure.reason() != SupplyReason::NoCaptions))
-        .or_else(|| failures.last())
         .cloned()
+        .or_else(|| {
+            let last = failures.iter().find(|failure| *failure.reason() != SupplyReason::NoCaptions);
+            let last = last.or(failures.last())?.clone();
+            // A retry after a wait must reach the supplier that named it.
+            match failures.iter().filter_map(SupplyError::retry_after).min() {
+                Some(wait) => Some(last.with_retry_after(wait)),
+                None => Some(last),
+            }
+        })
         .unwrap_or_else(|| {
             SupplyError::new(SupplyReason::Misconfigured, "No transcript source is configured.")
         })
@@ -413,6 +422,27 @@ mod tests {
             assert_eq!(*most_significant(failures).reason(), SupplyReason::NoCaptions);
         }
         assert_eq!(*most_significant(vec![declined()]).reason(), SupplyReason::Unreachable);
+    }
+
+    #[test]
+    fn supply_defect_yields_to_failure_that_may_pass() {
+        let defect = || SupplyError::new(SupplyReason::PlatformFault, "x").defect();
+        let none = || SupplyError::new(SupplyReason::NoCaptions, "x");
+        let throttled = || SupplyError::new(SupplyReason::Throttled(None), "x");
+        for failures in [vec![defect(), throttled()], vec![throttled(), defect()]] {
+            assert_eq!(most_significant(failures), throttled());
+        }
+        // It leaves open whether the video has captions.
+        assert_eq!(most_significant(vec![none(), defect()]), defect());
+    }
+
+    #[test]
+    fn supply_absence_of_several_has_shortest_wait() {
+        let none = || SupplyError::new(SupplyReason::NoCaptions, "x");
+        let waits = |secs| none().with_retry_after(Duration::from_secs(secs));
+        for failures in [vec![waits(60), none()], vec![none(), waits(60)], vec![waits(60), waits(90)]] {
+            assert_eq!(most_significant(failures), waits(60));
+        }
     }
 
     #[test]

@@ -156,6 +156,7 @@ pub struct SupplyError {
     attempted: bool,
     ambiguous: bool,
     video_only: bool,
+    defect: bool,
     declined: bool,
     retry_after: Option<Duration>,
     cause: Option<ErrorCause>,
@@ -179,6 +180,7 @@ impl SupplyError {
             attempted: true,
             ambiguous: false,
             video_only: false,
+            defect: false,
             declined: false,
             retry_after: None,
             cause: None,
@@ -228,9 +230,9 @@ impl SupplyError {
         Self { ambiguous: true, ..self }
     }
 
-    /// Marks a failure as found before the supplier was tried, or as a defect of its code.
+    /// Marks a failure as without information about the supplier, such as one found before the supplier was tried.
     ///
-    /// It then carries no information about the supplier: it neither opens nor closes its circuit breaker.
+    /// It neither opens nor closes the supplier's circuit breaker.
     #[must_use]
     pub fn video_only(self) -> Self {
         Self { video_only: true, ..self }
@@ -239,6 +241,19 @@ impl SupplyError {
     /// Whether the failure carries no information about the supplier.
     pub fn is_video_only(&self) -> bool {
         self.video_only
+    }
+
+    /// Marks a failure as a defect of the supplier's code, which a retry meets again.
+    ///
+    /// As [`SupplyError::video_only`], it carries no information about the platform.
+    #[must_use]
+    pub fn defect(self) -> Self {
+        Self { defect: true, ..self.video_only() }
+    }
+
+    /// Whether the failure is a defect of the supplier's code.
+    pub fn is_defect(&self) -> bool {
+        self.defect
     }
 
     /// Sets the wait after which a retry may succeed.

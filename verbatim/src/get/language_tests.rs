@@ -153,6 +153,25 @@ async fn get_archived_only_calls_no_supplier() {
     assert_eq!(supplier.calls.load(Ordering::Relaxed), 1);
 }
 
+/// The message for a video that is not archived in one of these languages, and the number of archived tracks.
+async fn not_archived(verbatim: &Verbatim, languages: &[&str]) -> (String, usize) {
+    let archived = GetRequest { archived_only: true, ..request(languages) };
+    match verbatim.get(archived).await.unwrap() {
+        GetOutcome::Missing(missing) => (missing.message, missing.languages.len()),
+        GetOutcome::Found(_) => panic!("{languages:?} is archived"),
+    }
+}
+
+#[tokio::test]
+async fn get_archived_only_names_archived_languages() {
+    let (verbatim, _) = open().await;
+    assert_eq!(not_archived(&verbatim, &["fr"]).await, ("This video is not archived yet.".to_owned(), 0));
+    language(&verbatim, request(&["en"])).await.unwrap();
+    language(&verbatim, GetRequest { translated: true, ..request(&["de"]) }).await.unwrap();
+    let message = "This video is not archived in de or fr. Archived languages: en, de (machine translation).";
+    assert_eq!(not_archived(&verbatim, &["de", "fr"]).await, (message.to_owned(), 2));
+}
+
 #[tokio::test]
 async fn tracks_unknown_video_is_fetched_once() {
     let (verbatim, supplier) = open().await;
