@@ -91,7 +91,7 @@ def test_environment_certificates_apply_to_client(variable, replay, tmp_path):
 def test_environment_missing_certificates_are_named_after_failed_connection(variable, replay, tmp_path):
     missing = tmp_path / "missing.pem"
     code = GET.replace("type(error).__name__", "error")
-    client = "import verbatim_transcripts as vt\ntry:\n    vt.Client('https://v.example', retries=0).get('dQw4w9WgXcQ')\nexcept vt.ServiceUnreachable as error:\n    print(error)"
+    client = "import verbatim_transcripts as vt\ntry:\n    vt.Client('https://www.youtube.com', retries=0).get('dQw4w9WgXcQ')\nexcept vt.ServiceUnreachable as error:\n    print(error)"
     for message in (
         run(code, HTTPS_PROXY=replay.proxy, **{variable: str(missing)}),
         run(client, HTTPS_PROXY=replay.proxy, **{variable: str(missing)}),
