@@ -59,7 +59,8 @@ pub(crate) fn speech_seeds() -> Vec<Vec<u8>> {
 pub(crate) fn chat_model(input: &[u8]) {
     let [streamed, complete] = runtime::block_on(fuzzing::chat::answer(input));
     for text in [streamed, complete].into_iter().flatten() {
-        assert!(text.len() <= input.len(), "a text is part of its answer");
+        // U+FFFD, of three bytes, is in place of a byte that is no UTF-8.
+        assert!(text.len() <= 3 * input.len(), "a text is part of its answer");
     }
     let events = fuzzing::chat::events(input, usize::MAX);
     for step in [1, 7] {
