@@ -77,10 +77,8 @@ def unavailable(
         # The code of every video without a transcript: only the detail says that it has no captions.
         kind = _UNAVAILABLE.get(detail or "", TranscriptUnavailable)
         reason = detail or reason
-    if kind is LanguageNotFound:
-        return LanguageNotFound(message, reason, watch_url, platform, video_id, retry_after, available)
-    if kind is NotArchived:
-        return NotArchived(message, reason, watch_url, platform, video_id, retry_after, available)
+    if issubclass(kind, (LanguageNotFound, NotArchived)):
+        return kind(message, reason, watch_url, platform, video_id, retry_after, available)
     return kind(message, reason, watch_url, platform, video_id, retry_after)
 
 
