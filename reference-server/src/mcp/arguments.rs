@@ -1,9 +1,6 @@
 //! Arguments of the tools. Unknown arguments are rejected, because the caller relies on them.
 
-use serde::{
-    Deserialize, Deserializer,
-    de::{DeserializeOwned, Error as _},
-};
+use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 use serde_json::{Map, Number, Value};
 use transcript_core::{
     accounts::jobs::ResultsPage,
@@ -39,8 +36,6 @@ pub(super) const EXCERPT_CHARS: usize = 1_000;
 pub(super) const EXCERPT_CHARS_MAX: usize = 10_000;
 /// Longest query, in bytes.
 const QUERY_MAX: usize = 1_000;
-/// The allowed values of a number, in an error.
-const INTEGER: &str = "a whole number that is not negative";
 /// Limit of an argument error message, in characters.
 const ERROR_CHARS_MAX: usize = 300;
 
@@ -60,19 +55,22 @@ fn optional_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<St
 
 /// Checks the types of arguments against the schema of a tool, so that the error names the argument.
 ///
-/// What the schema does not describe is left to [`read`], and null counts as absent.
+/// What the schema does not describe is left to [`read`], and null counts as absent. A whole number becomes an integer.
 pub(super) fn check_types(
     schema: &Map<String, Value>,
-    arguments: &Map<String, Value>,
+    arguments: &mut Map<String, Value>,
 ) -> Result<(), ToolError> {
     let properties = schema.get("properties").and_then(Value::as_object);
     for (name, value) in arguments {
         let described = properties.and_then(|all| all.get(name)?.get("type")?.as_str());
+        if let Some(number) = value.as_number().and_then(whole).filter(|_| described == Some("integer")) {
+            *value = number.into();
+        }
         let (fits, expected) = match described {
             Some("string") => (value.is_string(), "a text"),
             Some("boolean") => (value.is_boolean(), "true or false"),
             Some("array") => (value.is_array(), "a list"),
-            Some("integer") => (value.as_number().and_then(whole).is_some(), INTEGER),
+            Some("integer") => (value.is_u64(), "a whole number that is not negative"),
             _ => continue,
         };
         if !fits && !value.is_null() {
@@ -89,12 +87,6 @@ fn whole(number: &Number) -> Option<u64> {
     number.as_u64().or_else(|| whole.map(|value| value as u64))
 }
 
-/// Deserializes an optional whole number.
-fn optional_integer<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
-    let Some(number) = Option::<Number>::deserialize(deserializer)? else { return Ok(None) };
-    whole(&number).map(Some).ok_or_else(|| D::Error::custom(format!("{number} is not {INTEGER}")))
-}
-
 /// Arguments of `get_transcript`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -105,7 +97,6 @@ pub(super) struct GetTranscriptArgs {
     pub(super) timestamps: Option<bool>,
     #[serde(default, deserialize_with = "optional_text")]
     cursor: Option<String>,
-    #[serde(default, deserialize_with = "optional_integer")]
     max_chars: Option<u64>,
 }
 
@@ -164,7 +155,6 @@ pub(super) struct SearchTranscriptArgs {
     pub(super) query: String,
     #[serde(default, deserialize_with = "optional_text")]
     pub(super) lang: Option<String>,
-    #[serde(default, deserialize_with = "optional_integer")]
     limit: Option<u64>,
 }
 
@@ -189,7 +179,6 @@ pub(super) struct SearchArchiveArgs {
     pub(super) lang: Option<String>,
     #[serde(default, deserialize_with = "optional_text")]
     pub(super) cursor: Option<String>,
-    #[serde(default, deserialize_with = "optional_integer")]
     limit: Option<u64>,
 }
 
@@ -208,7 +197,6 @@ pub(super) struct ListVideosArgs {
     list: Option<String>,
     #[serde(default, deserialize_with = "optional_text")]
     search: Option<String>,
-    #[serde(default, deserialize_with = "optional_integer")]
     limit: Option<u64>,
 }
 
@@ -240,7 +228,6 @@ pub(super) struct StartJobArgs {
     channel: Option<String>,
     #[serde(default, deserialize_with = "optional_text")]
     search: Option<String>,
-    #[serde(default, deserialize_with = "optional_integer")]
     limit: Option<u64>,
     #[serde(default, deserialize_with = "optional_text")]
     since: Option<String>,
@@ -279,9 +266,7 @@ pub(super) struct JobResultsArgs {
     pub(super) job: String,
     #[serde(default, deserialize_with = "optional_text")]
     cursor: Option<String>,
-    #[serde(default, deserialize_with = "optional_integer")]
     limit: Option<u64>,
-    #[serde(default, deserialize_with = "optional_integer")]
     max_chars: Option<u64>,
 }
 

@@ -118,11 +118,11 @@ impl McpTools {
     async fn call(
         &self,
         name: &str,
-        arguments: Map<String, Value>,
+        mut arguments: Map<String, Value>,
         caller: &Caller,
     ) -> Option<CallToolResult> {
         let tool = self.all.iter().find(|tool| tool.name == name)?;
-        if let Err(error) = check_types(&tool.input_schema, &arguments) {
+        if let Err(error) = check_types(&tool.input_schema, &mut arguments) {
             return Some(result::failure(&error));
         }
         let result = match name {
