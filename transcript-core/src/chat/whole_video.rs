@@ -138,17 +138,15 @@ fn has_whole_phrase(message: &str, index: &SearchIndex) -> bool {
 
 /// A phrase of [`WHOLE_VIDEO_PHRASES`] without the signs around it, if a message has it.
 fn find_phrase(message: &str, listed: &'static str) -> Option<&'static str> {
-    let (phrase, is_last) = match listed.strip_suffix('?') {
-        Some(phrase) => (phrase, true),
-        None => (listed, false),
-    };
+    let phrase = listed.strip_suffix('?').unwrap_or(listed);
+    let is_last = phrase.len() < listed.len();
     let (phrase, is_found) = match (phrase.strip_prefix('*'), phrase.strip_prefix('^')) {
         (Some(phrase), _) => (phrase, message.contains(phrase)),
         (None, Some(phrase)) => (phrase, message.starts_with(phrase)),
         (None, None) => (phrase, has_phrase(message, phrase)),
     };
-    let end = message.trim_end_matches(|c: char| !c.is_alphanumeric());
-    (is_found && (!is_last || end.ends_with(phrase))).then_some(phrase)
+    let is_at_end = || message.trim_end_matches(|c: char| !c.is_alphanumeric()).ends_with(phrase);
+    (is_found && (!is_last || is_at_end())).then_some(phrase)
 }
 
 fn asks_for_main_points(message: &str, index: &SearchIndex) -> bool {

@@ -3,14 +3,13 @@
 use super::{
     SearchQuery,
     months::month_prefixes,
-    query::{PHRASE_WORDS_MAX, QueryTerm},
+    query::{PHRASE_WORDS_MAX, QueryTerm, ordered_terms},
     tokens::{
-        TokenKind, any_term, is_alphabetic, is_short_ngram, is_single_ideograph, language_script_term,
-        marked_stem, platform_term, stems_of,
+        any_term, is_alphabetic, is_short_ngram, is_single_ideograph, language_script_term, marked_stem,
+        platform_term, stems_of,
     },
 };
 use crate::{
-    chat::tokenizer::terms_with_ranges,
     time::Timestamp,
     transcript::script::{Script, char_script},
 };
@@ -196,17 +195,6 @@ fn phrase(mut words: Vec<String>) -> TermCondition {
     }
 }
 
-/// The n-grams of a run in order.
-fn ngrams(run: &str) -> Vec<String> {
-    let mut ngrams = Vec::new();
-    terms_with_ranges([run], |term, _, kind| {
-        if kind == TokenKind::Ordered {
-            ngrams.push(term.text().to_owned());
-        }
-    });
-    ngrams
-}
-
 /// A run without spaces.
 fn run_condition(run: &str) -> TermCondition {
     let whole = whole_run(run);
@@ -229,7 +217,7 @@ fn run_condition(run: &str) -> TermCondition {
 
 /// A run as one phrase. A run shorter than an n-gram is the beginning of one.
 fn whole_run(run: &str) -> TermCondition {
-    let ngrams = ngrams(run);
+    let ngrams = ordered_terms(run);
     match ngrams.as_slice() {
         [only] if is_short_ngram(only) && !is_single_ideograph(only) => TermCondition::Prefix(only.clone()),
         _ => phrase(ngrams),
@@ -264,7 +252,7 @@ fn has_unknown_words(text: &str) -> bool {
 
 /// Any of the n-grams of a run with unknown words. The ranking prefers transcripts with many of them.
 fn any_pair(run: &str) -> TermCondition {
-    let pairs = ngrams(run).into_iter().filter(|ngram| has_unknown_words(ngram));
+    let pairs = ordered_terms(run).into_iter().filter(|ngram| has_unknown_words(ngram));
     any(pairs.map(TermCondition::Term).collect()).unwrap_or_else(|| run_condition(run))
 }
 

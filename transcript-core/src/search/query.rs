@@ -362,14 +362,20 @@ fn unquoted_terms(text: &str) -> Vec<QueryTerm> {
     found
 }
 
-/// The terms of a phrase: words, pairs of unspaced scripts, and Chinese characters that are in no pair.
-fn phrase_words(text: &str) -> Vec<String> {
-    let mut words = Vec::new();
+/// The ordered terms of a text: words, and the n-grams of unspaced scripts.
+pub(super) fn ordered_terms(text: &str) -> Vec<String> {
+    let mut terms = Vec::new();
     terms_with_ranges([text], |term, _, kind| {
         if kind == TokenKind::Ordered {
-            words.push(cut(term.text()).to_owned());
+            terms.push(cut(term.text()).to_owned());
         }
     });
+    terms
+}
+
+/// The terms of a phrase, of which an index has a limited number.
+fn phrase_words(text: &str) -> Vec<String> {
+    let mut words = ordered_terms(text);
     words.truncate(PHRASE_WORDS_MAX);
     words
 }

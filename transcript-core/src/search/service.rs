@@ -19,7 +19,7 @@ use crate::{
     error::{Error, Result},
     time::Clock,
     transcript::{LanguageTag, TrackSelector},
-    video::{Platform, VideoId},
+    video::Platform,
 };
 
 /// Most hits of a page.
@@ -110,15 +110,6 @@ struct PageEnd {
     mode: RunMode,
     /// How many candidates before it did not match any more.
     dropped: u32,
-}
-
-/// A track of a candidate.
-#[derive(Clone, Debug)]
-struct TrackCandidate {
-    video: VideoId,
-    selector: TrackSelector,
-    score: f64,
-    with_segments: bool,
 }
 
 impl PageEnd {
@@ -249,19 +240,18 @@ impl ArchiveSearch {
         with_segments: bool,
         other_tracks: &mut usize,
     ) -> Result<Option<SearchResult>> {
-        let Candidate { video, selector, score } = candidate;
-        let track = TrackCandidate { video, selector, score, with_segments };
-        let Some((mut best, spoken)) = self.check_track(query, track.clone()).await? else { return Ok(None) };
+        let found = self.check_track(query, candidate.clone(), with_segments).await?;
+        let Some((mut best, spoken)) = found else { return Ok(None) };
         let is_only = best.stored.details.tracks.len() == 1;
         if spoken.groups >= query.word_groups || is_only || *other_tracks == 0 {
             return Ok(Some(best));
         }
         // Of others with as many words, the one that the index prefers remains.
         let mut most = SpokenWords { places: usize::MAX, ..spoken };
-        for selector in self.other_selectors(&track, *other_tracks).await? {
+        for selector in self.other_selectors(&candidate, *other_tracks).await? {
             *other_tracks -= 1;
-            let other = TrackCandidate { selector, ..track.clone() };
-            let Some((hit, spoken)) = self.check_track(query, other).await? else { continue };
+            let other = Candidate { selector, ..candidate.clone() };
+            let Some((hit, spoken)) = self.check_track(query, other, with_segments).await? else { continue };
             if spoken > most {
                 (best, most) = (hit, spoken);
             }
@@ -273,13 +263,13 @@ impl ArchiveSearch {
     }
 
     /// The selectors of other tracks of a candidate's video.
-    async fn other_selectors(&self, track: &TrackCandidate, most: usize) -> Result<Vec<TrackSelector>> {
+    async fn other_selectors(&self, candidate: &Candidate, most: usize) -> Result<Vec<TrackSelector>> {
         let most = most.min(OTHER_TRACKS_MAX);
-        let tracks = match self.archive.tracks(&track.video).await {
+        let tracks = match self.archive.tracks(&candidate.video).await {
             Err(error) if error.is_unreadable() => Vec::new(),
             tracks => tracks?,
         };
-        let others = tracks.into_iter().filter(|other| !other.selectors.contains(&track.selector));
+        let others = tracks.into_iter().filter(|other| !other.selectors.contains(&candidate.selector));
         Ok(others.filter_map(|other| other.selectors.into_iter().next()).take(most).collect())
     }
 
@@ -287,11 +277,12 @@ impl ArchiveSearch {
     async fn check_track(
         &self,
         query: &Arc<IndexQuery>,
-        track: TrackCandidate,
+        candidate: Candidate,
+        with_segments: bool,
     ) -> Result<Option<(SearchResult, SpokenWords)>> {
         // Short transcripts are matched inline: a page of them takes as long as a long one.
         tokio::task::yield_now().await;
-        let TrackCandidate { video, selector, score, with_segments } = track;
+        let Candidate { video, selector, score } = candidate;
         let mut stored = match self.archive.find(&video, &selector, self.clock.now()).await {
             Ok(FindOutcome::Transcript(stored)) => stored,
             Ok(FindOutcome::Absence(_) | FindOutcome::Withdrawn | FindOutcome::NotFound) => return Ok(None),

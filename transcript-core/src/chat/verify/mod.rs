@@ -412,10 +412,10 @@ impl AnswerVerifier {
         let text = text.clone();
         let words = text.trim_matches(|c: char| !c.is_alphanumeric());
         let count = words.split_whitespace().count() + words.chars().filter(|c| is_unspaced(*c)).count() / 2;
-        let wanted = fold(words);
         if count > WORDS_QUOTED_MAX {
             return parts;
         }
+        let wanted = fold(words);
         // Case must match too: "Coal." is an answer, "PWNED" is transcript text.
         let spoken = numbers.iter().find_map(|number| {
             self.source.find_exact(*number, &wanted).filter(|spoken| spoken.words.contains(words))
