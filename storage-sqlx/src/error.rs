@@ -55,6 +55,16 @@ impl From<rusqlite::Error> for DbError {
 /// The result of work inside the database.
 pub(crate) type DbResult<T> = Result<T, DbError>;
 
+impl DbError {
+    /// Whether a row cannot be decoded. Others may be readable.
+    pub(crate) fn is_damaged(&self) -> bool {
+        match self {
+            Self::Rejected(error) => error.kind() == ErrorKind::Corrupt,
+            error => matches!(error, Self::Unreadable),
+        }
+    }
+}
+
 #[cfg(feature = "sqlite")]
 impl DbError {
     /// Whether another connection holds a needed lock: a retry can succeed.

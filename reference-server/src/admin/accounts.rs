@@ -113,7 +113,8 @@ pub(super) async fn grant(
     RequestFields(NewGrant { credits, id, memo }): RequestFields<NewGrant>,
 ) -> AdminResult {
     check_credits(1, credits)?;
-    let view = operations.grant_credits(&path_name(path), &id, credits, &memo).await.map_err(failure)?;
+    let granted = operations.grant_or_find(&path_name(path), &id, credits, &memo).await;
+    let (view, _) = granted.map_err(failure)?;
     Ok(json(StatusCode::OK, &AccountRow::from(&view)))
 }
 

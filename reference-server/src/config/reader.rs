@@ -213,6 +213,12 @@ impl<'a> SettingsReader<'a> {
         }
     }
 
+    /// Records an error if only one of two settings is set, which require each other.
+    pub(super) fn needs_both(&mut self, one: (&str, bool), other: (&str, bool)) {
+        self.needs(one, other);
+        self.needs(other, one);
+    }
+
     /// Returns the effective settings.
     ///
     /// # Errors

@@ -114,18 +114,7 @@ impl Operations {
         self.record(operation, work).await
     }
 
-    /// Grants credits, once for each name of a grant.
-    pub(crate) async fn grant_credits(
-        &self,
-        selector: &str,
-        grant: &str,
-        credits: u64,
-        memo: &str,
-    ) -> Result<AccountView> {
-        self.grant_or_find(selector, grant, credits, memo).await.map(|(view, _)| view)
-    }
-
-    /// As [`Operations::grant_credits`]; also returns whether the grant was found, as
+    /// Grants credits, once for each name of a grant; also returns whether the grant was found, as
     /// [`AccountAdmin::grant_or_find`] does.
     pub(crate) async fn grant_or_find(
         &self,

@@ -8,7 +8,7 @@ use transcript_core::{
     time::LEASE_MAX,
 };
 
-use super::{Queues, Store, delete_expired, jobs::is_damaged};
+use super::{Queues, Store, delete_expired};
 use crate::{
     codec::number,
     error::DbResult,
@@ -124,7 +124,7 @@ impl WriteTx for LeaseMailTx {
             let id = row.get::<&str>(0).unwrap_or_default().to_owned();
             match intent(row) {
                 // It must not stop other mails. It is leased, and so due again later.
-                Err(error) if is_damaged(&error) => {
+                Err(error) if error.is_damaged() => {
                     tracing::error!(mail = %id, ?error, "stored mail is unreadable");
                 }
                 intent => intents.push(intent?),

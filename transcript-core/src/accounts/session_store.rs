@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use crate::{
     error::Result,
     ids::{AccountId, SessionId},
-    time::{CLOCK_LEAD_MAX, Timestamp},
+    time::Timestamp,
 };
 
 /// A session: a browser in which the holder of an account is signed in. Its token is not part of it.
@@ -57,7 +57,7 @@ impl SignInLink {
 
     /// The latest expiry of a link that is valid at `now`: a clock that was ahead made those with a later one.
     pub fn expiry_max(now: Timestamp) -> Timestamp {
-        now.plus(Self::VALIDITY.saturating_add(CLOCK_LEAD_MAX))
+        now.expiry_max(Self::VALIDITY)
     }
 }
 

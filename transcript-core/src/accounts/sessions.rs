@@ -15,7 +15,7 @@ use crate::{
     ids::{AccountId, SessionId},
     keyed_digest::KeyedDigest,
     limits::{MINUTE_MS, network_hasher::NetworkHasher},
-    time::{CLOCK_LEAD_MAX, Random, Timestamp},
+    time::{Random, Timestamp},
 };
 
 /// The random bytes of a token: 256 bits, in hexadecimal.
@@ -240,7 +240,7 @@ impl AccountSessions {
 
 /// Whether a session ends within its time from now: that of a clock that was ahead would outlive it.
 fn is_current(session: &Session, now: Timestamp) -> bool {
-    session.expires_at <= now.plus(IDLE_MAX.saturating_add(CLOCK_LEAD_MAX))
+    session.expires_at <= now.expiry_max(IDLE_MAX)
 }
 
 /// A new token of a session or link: 64 hexadecimal digits.

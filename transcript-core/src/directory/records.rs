@@ -8,7 +8,7 @@ use super::KeyAccess;
 use crate::{
     ids::{AccountId, KeyId, WalletId},
     names::names,
-    time::{CLOCK_LEAD_MAX, Timestamp},
+    time::Timestamp,
 };
 
 /// Record of a new key, without the key itself.
@@ -230,7 +230,7 @@ impl VerificationToken {
 
     /// The latest expiry of a token that is valid at `now`: a clock that was ahead made those with a later one.
     pub fn expiry_max(now: Timestamp) -> Timestamp {
-        now.plus(Self::VALIDITY.saturating_add(CLOCK_LEAD_MAX))
+        now.expiry_max(Self::VALIDITY)
     }
 }
 

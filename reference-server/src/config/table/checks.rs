@@ -47,16 +47,8 @@ pub(super) fn check_requests(reader: &mut SettingsReader<'_>, all: &mut Settings
 pub(super) fn check_service(reader: &mut SettingsReader<'_>, all: &mut Settings) {
     let address = ("service.base_url", !all.service.base_url.is_empty());
     let key = ("service.api_key", all.service.api_key.is_some());
-    reader.needs(address, key);
-    reader.needs(key, address);
+    reader.needs_both(address, key);
     all.options.service = address.1.then(|| all.service.clone());
-}
-
-/// Checks an address that has a model: without the other, either would be ignored.
-#[cfg(any(feature = "chat-model", feature = "speech"))]
-fn check_endpoint(reader: &mut SettingsReader<'_>, address: (&str, bool), model: (&str, bool)) {
-    reader.needs(address, model);
-    reader.needs(model, address);
 }
 
 /// The named suppliers are the default of every platform's.
@@ -69,7 +61,7 @@ pub(super) fn check_speech(_: &mut SettingsReader<'_>, all: &mut Settings) {
 pub(super) fn check_speech(reader: &mut SettingsReader<'_>, all: &mut Settings) {
     let address = ("speech.base_url", !all.speech.base_url.is_empty());
     let model = ("speech.model", !all.speech.model.is_empty());
-    check_endpoint(reader, address, model);
+    reader.needs_both(address, model);
     all.options.speech = address.1.then(|| all.speech.clone());
     // The default of every platform's suppliers.
     all.options.add_named_sources();
@@ -92,7 +84,7 @@ pub(super) fn check_chat(_: &mut SettingsReader<'_>, _: &mut Settings) {}
 pub(super) fn check_chat(reader: &mut SettingsReader<'_>, all: &mut Settings) {
     let address = ("chat.base_url", !all.chat.base_url.is_empty());
     let model = ("chat.model", !all.chat.model.is_empty());
-    check_endpoint(reader, address, model);
+    reader.needs_both(address, model);
     all.options.chat = address.1.then(|| all.chat.clone());
     check_embeddings(reader, all);
 }
@@ -101,7 +93,7 @@ pub(super) fn check_chat(reader: &mut SettingsReader<'_>, all: &mut Settings) {
 fn check_embeddings(reader: &mut SettingsReader<'_>, all: &mut Settings) {
     let address = ("chat.embeddings_url", !all.embeddings.base_url.is_empty());
     let model = ("chat.embeddings_model", !all.embeddings.model.is_empty());
-    check_endpoint(reader, address, model);
+    reader.needs_both(address, model);
     all.options.embeddings = address.1.then(|| all.embeddings.clone());
     let Some(folder) = all.embedding_model.clone() else { return };
     if address.1 {

@@ -10,7 +10,7 @@ use transcript_core::{
 
 use super::{
     events::change_job,
-    rows::{is_damaged, job_columns, lock_job, read_due_job, update_job},
+    rows::{job_columns, lock_job, read_due_job, update_job},
 };
 use crate::{
     codec::{column, number, video},
@@ -132,7 +132,7 @@ impl ClaimTx {
         let index = row.take::<i64>(0)?;
         let was_running = matches!(row.get::<&str>(2), Ok(status) if status == ItemStatus::Running.as_str());
         let item = match self.read_item(&mut row, job, index, was_running) {
-            Err(error) if is_damaged(&error) => {
+            Err(error) if error.is_damaged() => {
                 tracing::error!(job = %job.id, index, ?error, "stored item of a job is unreadable");
                 let later = values![job.id.as_str(), index, self.lease_until.as_millis()];
                 db.execute(POSTPONE_ITEM, &later).await?;

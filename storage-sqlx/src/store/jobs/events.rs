@@ -15,7 +15,7 @@ use transcript_core::{
     time::LEASE_MAX,
 };
 
-use super::rows::{is_damaged, take_number, update_job};
+use super::rows::{take_number, update_job};
 use crate::{
     codec::{column, number},
     error::{DbResult, corrupt},
@@ -175,7 +175,7 @@ impl WriteTx for LeaseEventsTx {
             };
             let (event, account, leases, callback_url): (_, _, u32, String) = match read() {
                 // It must not stop other events.
-                Err(error) if is_damaged(&error) => {
+                Err(error) if error.is_damaged() => {
                     tracing::error!(job, number, ?error, "stored event of a job is unreadable");
                     let later = self.now.plus(RETRY_PAUSE_MAX).as_millis();
                     db.execute(POSTPONE_EVENT, &values![&job, number, later]).await?;

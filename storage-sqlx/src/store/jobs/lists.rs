@@ -12,7 +12,7 @@ use super::{
     claim::pass_turn,
     events::change_job,
     insert_items,
-    rows::{is_damaged, job_columns, lock_job, read_due_job, take_number, update_job},
+    rows::{job_columns, lock_job, read_due_job, take_number, update_job},
 };
 use crate::{
     codec::column,
@@ -105,7 +105,7 @@ impl WriteTx for ClaimListingTx {
             let id = job.id.clone();
             match read_listing(job, row) {
                 // It must not stop the lists of other jobs.
-                Err(error) if is_damaged(&error) => {
+                Err(error) if error.is_damaged() => {
                     tracing::error!(job = %id, ?error, "stored list of a job is unreadable");
                 }
                 listing => {

@@ -24,7 +24,6 @@ use claim::{
 };
 use events::{DELETE_SECRET, END_DELIVERIES, change_job, delete_events, record_event};
 use lists::{CLOSE_LIST, ClaimListingTx, END_FAILURES, EXTEND_LISTING, EndListingTx, IS_LISTING_DUE};
-pub(super) use rows::is_damaged;
 use rows::{
     FIND_JOB, find_readable, insert_job, job_columns, lock_job, read_due_job, read_job, read_listed_item,
     read_listed_job, take_number, update_job,

@@ -1,7 +1,7 @@
 //! Rows of jobs and items.
 
 use transcript_core::{
-    ErrorKind, Result, Timestamp,
+    Result, Timestamp,
     accounts::jobs::{ItemFailure, ItemStatus, Job, JobCounts, JobItem, JobStatus, PauseReason, SourceList},
     ids::{AccountId, JobId},
     video::VideoList,
@@ -9,7 +9,7 @@ use transcript_core::{
 
 use crate::{
     codec::{column, number, video},
-    error::{DbError, DbResult, corrupt},
+    error::{DbResult, corrupt},
     sql::{Database, Row, Session, Statement, Value, sql, values},
 };
 
@@ -149,7 +149,7 @@ pub(super) async fn read_due_job<S: Session>(
 fn read_if_readable(row: &mut Row) -> DbResult<Option<Job>> {
     let id = row.get::<&str>(0)?.to_owned();
     match read_job(row) {
-        Err(error) if is_damaged(&error) => {
+        Err(error) if error.is_damaged() => {
             tracing::error!(job = %id, ?error, "stored job is unreadable");
             Ok(None)
         }
@@ -196,14 +196,6 @@ where
     }
 }
 
-/// Whether a row cannot be decoded. Others may be readable.
-pub(in crate::store) fn is_damaged(error: &DbError) -> bool {
-    match error {
-        DbError::Rejected(error) => error.kind() == ErrorKind::Corrupt,
-        error => matches!(error, DbError::Unreadable),
-    }
-}
-
 /// Decodes the list of a job.
 fn read_list(row: &mut Row) -> DbResult<Option<SourceList>> {
     let Some(address) = row.get::<Option<&str>>(15)? else { return Ok(None) };
@@ -231,7 +223,7 @@ pub(super) fn take_number(row: &mut Row, index: usize) -> Result<u64> {
 pub(super) fn read_listed_item(row: &mut Row) -> DbResult<ListedRow<i64, JobItem>> {
     let index = row.get::<i64>(0)?;
     match read_item(row) {
-        Err(error) if is_damaged(&error) => {
+        Err(error) if error.is_damaged() => {
             let job = row.get::<&str>(6)?;
             tracing::error!(job, index, ?error, "stored item of a job is unreadable");
             Ok((index, None))
