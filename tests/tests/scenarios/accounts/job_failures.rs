@@ -1,6 +1,5 @@
 //! Jobs: servers that end, requests without a response, and jobs that are deleted.
 
-use tokio::task::JoinHandle;
 use transcript_core::{
     accounts::{
         V1Endpoint,
@@ -12,7 +11,7 @@ use transcript_core::{
 };
 
 use super::{
-    jobs::{for_link, job, start, start_runner, store, try_create},
+    jobs::{for_link, job, start, start_runner, start_with_slow_spend, store, try_create},
     *,
 };
 
@@ -22,21 +21,6 @@ async fn claim_and_end(life: &ProcessLife) -> u64 {
     let claimed = life.accounts[0].jobs.store().claim(now, now, ClaimLimits::new(1, 1)).await.unwrap();
     assert_eq!(claimed.len(), 1);
     claimed[0].claim.number
-}
-
-/// Starts a job for an archived video while a spend takes these seconds: it takes effect, its result comes too late.
-async fn start_with_slow_spend(
-    life: &ProcessLife,
-    account: &SimAccount,
-    seconds: u64,
-) -> (PaidCall, JoinHandle<()>, JobId) {
-    call(life, account, video()).await;
-    let paid = begin_paid(life, account, &video());
-    let delay = Duration::from_secs(seconds);
-    life.world.gate.set_faults(FaultPlan::SlowStore { stores: "ledger.spend", delay });
-    let runner = start_runner(life);
-    let id = start(life, account, &video()).await;
-    (paid, runner, id)
 }
 
 /// Stores a job with a list, of which no server of these scenarios reads any.

@@ -66,6 +66,21 @@ pub(super) async fn store(life: &ProcessLife, job: Job) {
     life.accounts[0].jobs.store().create(job, Vec::new(), limits).await.unwrap();
 }
 
+/// Starts a job for an archived video while a spend takes these seconds: it takes effect, its result comes too late.
+pub(super) async fn start_with_slow_spend(
+    life: &ProcessLife,
+    account: &SimAccount,
+    seconds: u64,
+) -> (PaidCall, JoinHandle<()>, JobId) {
+    call(life, account, video()).await;
+    let paid = begin_paid(life, account, &video());
+    let delay = Duration::from_secs(seconds);
+    life.world.gate.set_faults(FaultPlan::SlowStore { stores: "ledger.spend", delay });
+    let runner = start_runner(life);
+    let id = start(life, account, &video()).await;
+    (paid, runner, id)
+}
+
 #[test]
 fn job_cancelled_during_long_fetch_is_charged() {
     run_scenario(with_credits([2, 0, 0, 0]), |life| async move {
@@ -174,13 +189,7 @@ fn job_created_again_after_its_deletion_is_charged_again() {
 fn job_item_charged_before_price_change_ends() {
     run_scenario(with_credits([9, 0, 0, 0]), |life| async move {
         let account = new_account(&life).await;
-        call(&life, &account, video()).await;
-        let paid = begin_paid(&life, &account, &video());
-        // The spend takes effect, but its result comes too late.
-        let delay = Duration::from_secs(2);
-        life.world.gate.set_faults(FaultPlan::SlowStore { stores: "ledger.spend", delay });
-        let runner = start_runner(&life);
-        let id = start(&life, &account, &video()).await;
+        let (paid, runner, id) = start_with_slow_spend(&life, &account, 2).await;
         advance(20).await;
         runner.abort();
         life.world.gate.set_faults(FaultPlan::NoFaults);
@@ -240,8 +249,7 @@ fn job_created_while_account_is_erased_is_deleted() {
         erased.unwrap();
         assert_eq!((found, stored().await), ((2, JobStatus::Cancelled), 0));
         life.world.gate.set_faults(FaultPlan::NoFaults);
-        let params = JobParams { urls: Some(vec![video().address()]), ..JobParams::default() };
-        check_refused(accounts.jobs.create(late, params).await, 401, "deleted");
+        check_refused(accounts.jobs.create(late, for_link(&video().address())).await, 401, "deleted");
         let runner = start_runner(&life);
         advance(10).await;
         assert_eq!(stored().await, 0, "the servers delete its jobs");
