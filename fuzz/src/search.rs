@@ -58,7 +58,7 @@ pub(crate) fn run(input: &[u8]) {
 }
 
 async fn find(search: &ArchiveSearch, query: &str) -> SearchPage {
-    let params = SearchParams { query: query.to_owned(), ..SearchParams::default() };
+    let params = SearchParams { query: query.to_owned(), with_unfiltered: true, ..SearchParams::default() };
     search.search(&params).await.expect("stores in memory do not fail")
 }
 

@@ -120,6 +120,9 @@ impl SearchService {
         let found = parts.search.search(params).await;
         let mut page = self.check_index(found).await?;
         page.total.is_exact &= is_complete;
+        if let Some(unfiltered) = &mut page.without_filters {
+            unfiltered.total.is_exact &= is_complete;
+        }
         Ok(page)
     }
 

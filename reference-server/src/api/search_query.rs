@@ -29,6 +29,7 @@ pub(crate) fn search_params(query: &str) -> Result<Option<SearchParams>, Problem
         cursor: parameter(query, "cursor")?.map(|cursor| cursor.into_owned()),
         query: words.as_deref().unwrap_or_default().to_owned(),
         with_segments: false,
+        with_unfiltered: false,
     };
     if params.query.chars().count() > QUERY_CHARS_MAX {
         return Err(ProblemResponse::bad("q", format!("it has more than {QUERY_CHARS_MAX} characters")));

@@ -166,9 +166,16 @@ async fn search(
     };
     let (limit, cursor) = (args.limit, args.cursor.clone());
     catch_up(verbatim).await?;
-    let with_segments = false;
-    let params =
-        SearchParams { query, language, sort, limit, cursor, with_segments, ..SearchParams::default() };
+    let params = SearchParams {
+        query,
+        language,
+        sort,
+        limit,
+        cursor,
+        with_segments: false,
+        with_unfiltered: true,
+        ..SearchParams::default()
+    };
     let page = verbatim.search().search(&params).await?;
     let base_url = settings.server.base_url_at(settings.server.listen.socket_address());
     let links = LookupOptions { base_url, ..LookupOptions::default() };
@@ -186,12 +193,20 @@ async fn search(
         print_stderr(&format!("more: {}", next_command(common, args, cursor)));
     }
     if page.hits.is_empty() {
-        let suggestion = page.suggestion.as_deref();
-        let hint =
-            suggestion.map_or_else(String::new, |words| format!("Did you mean: {}", shown(words, LINE_MAX)));
-        return Err(CommandError::Missing("nothing was found".to_owned(), hint));
+        return Err(CommandError::Missing("nothing was found".to_owned(), hint(&page)));
     }
     Ok(())
+}
+
+/// What to search instead, if nothing was found.
+fn hint(page: &SearchPage) -> String {
+    let suggestion = page.suggestion.as_deref();
+    let suggestion = suggestion.map(|words| format!("Did you mean: {}", shown(words, LINE_MAX)));
+    let unfiltered = page.without_filters.as_ref().map(|found| {
+        let words = shown(&found.query, LINE_MAX);
+        format!("Without the filters, {words} has {}", found.total)
+    });
+    suggestion.into_iter().chain(unfiltered).collect::<Vec<_>>().join("\n")
 }
 
 /// The command that prints the next page, for a shell: with the options that were given.
@@ -274,9 +289,7 @@ async fn check(verbatim: &Verbatim) -> Result<(), CommandError> {
 
 fn print_page(page: &SearchPage) -> Result<(), CommandError> {
     let is_terminal = std::io::stdout().is_terminal();
-    let relation = if page.total.is_exact { "" } else { "at least " };
-    let videos = if page.total.value == 1 { "video" } else { "videos" };
-    let mut text = format!("{relation}{} {videos}\n", page.total.value);
+    let mut text = format!("{}\n", page.total);
     for hit in &page.hits {
         let transcript = &hit.stored.transcript;
         let name = transcript.title.clone().unwrap_or_else(|| transcript.video.to_string());

@@ -56,6 +56,7 @@ impl ToolSearch {
             limit: u32::try_from(limit).unwrap_or(u32::MAX),
             cursor: args.cursor,
             with_segments: false,
+            with_unfiltered: true,
             ..SearchParams::default()
         };
         self.admit(caller).await?;
@@ -97,13 +98,19 @@ impl ToolSearch {
 /// The videos that match, with their moments.
 fn hits(query: &str, page: &SearchPage, options: Option<&LookupOptions>) -> CallToolResult {
     let query = quoted(query);
-    let relation = if page.total.is_exact { "" } else { "at least " };
     let mut text = match page.hits.len() {
         0 => format!("No archived transcript matches {query}.\n"),
-        shown => format!("{shown} of {relation}{} videos that match {query}. {DATA}\n", page.total.value),
+        shown => format!("{shown} of {} found for {query}. {DATA}\n", page.total),
     };
     if let Some(suggestion) = &page.suggestion {
         text.push_str(&format!("Did the user mean {}?\n", quoted(suggestion)));
+    }
+    if let Some(unfiltered) = &page.without_filters {
+        text.push_str(&format!(
+            "Without the filters, {} matches in {}.\n",
+            quoted(&unfiltered.query),
+            unfiltered.total
+        ));
     }
     for hit in &page.hits {
         let transcript = &hit.stored.transcript;

@@ -3,7 +3,9 @@
 use maud::{Markup, html};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use transcript_core::{
-    search::{QUERY_CHARS_MAX, SearchMoment, SearchPage, SearchParams, SearchResult, SearchSort},
+    search::{
+        QUERY_CHARS_MAX, SearchMoment, SearchPage, SearchParams, SearchResult, SearchSort, UnfilteredSearch,
+    },
     transcript::{TrackKind, format_timestamp},
 };
 
@@ -57,7 +59,7 @@ fn form(context: &PageContext, params: &SearchParams) -> Markup {
         ("date", example("after:2024")),
     ];
     html! {
-        form.find action="search" method="get" role="search" {
+        form.find action="search" method="get" role="search" data-unreached=(context.text("script.unreached")) {
             label for="q" { (context.text("search.label")) }
             div.row {
                 input #q name="q" type="search" autocomplete="off" autocapitalize="off" spellcheck="false"
@@ -84,6 +86,9 @@ fn results(context: &PageContext, params: &SearchParams, found: &SearchPage) -> 
                     @let link = html! { a href=(address(words, None)) { bdi { (words) } } };
                     p { (context.markup("search.suggestion", &[("query", link)])) }
                 }
+                @if let Some(unfiltered) = &found.without_filters {
+                    p { (without_filters(context, params, unfiltered)) }
+                }
             } @else {
                 p.hint role="status" { (context.fill(total, &[("count", &count)])) }
                 ol.hits { @for hit in &found.hits { li { (result(context, hit)) } } }
@@ -93,6 +98,18 @@ fn results(context: &PageContext, params: &SearchParams, found: &SearchPage) -> 
             }
         }
     }
+}
+
+/// The search without its filters, with the number of its videos.
+fn without_filters(context: &PageContext, params: &SearchParams, unfiltered: &UnfilteredSearch) -> Markup {
+    let params = SearchParams { language: None, platform: None, ..params.clone() };
+    let address = format!("search?{}", query(&params, &unfiltered.query, None));
+    let count = unfiltered.total.value.to_string();
+    let text = match unfiltered.total.is_exact {
+        true => context.fill("search.unfiltered", &[("count", &count)]),
+        false => context.fill("search.unfiltered_at_least", &[("count", &count)]),
+    };
+    html! { a href=(context.href(&address)) { (text) } }
 }
 
 fn result(context: &PageContext, hit: &SearchResult) -> Markup {

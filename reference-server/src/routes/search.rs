@@ -94,6 +94,7 @@ pub(crate) async fn page(
         }
         return Ok(response);
     }
+    let params = SearchParams { with_unfiltered: true, ..params };
     match find(&app, &params).await {
         Ok(found) => show(StatusCode::OK, &params, SearchView::Found(&found)),
         Err(refusal) => {

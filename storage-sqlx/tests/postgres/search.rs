@@ -1,9 +1,17 @@
-//! The search index in PostgreSQL: the end of a build.
+//! The search index in PostgreSQL: the end of a build, and a video that takes too long.
 
-use storage_sqlx::{PostgresArchive, PostgresSearchIndex};
-use transcript_core::search::{ArchiveIndex, INDEX_FORMAT, RebuildState};
+use std::{sync::Arc, time::Duration};
 
-use crate::opening::foreign_connection;
+use storage_sqlx::{PostgresArchive, PostgresOptions, PostgresSearchIndex};
+use tokio::runtime::Handle;
+use transcript_core::{
+    PageRequest, Timestamp,
+    archive::Archive as _,
+    search::{ArchiveIndex, INDEX_FORMAT, Indexer, RebuildState},
+    time::Clock,
+};
+
+use crate::{common::cold::speech, opening::foreign_connection};
 
 /// Deleted videos of an index, and a record of how many a transaction deletes.
 const DELETED_VIDEOS: &str = "INSERT INTO search_videos (video, change, generation)
@@ -33,4 +41,45 @@ async fn search_build_deletes_few_videos_in_a_transaction() {
     let all = "SELECT count(*) FROM search_videos";
     let left: i64 = sqlx::query_scalar(all).fetch_one(&mut connection).await.unwrap();
     assert_eq!(left, 0);
+}
+
+/// The terms of a video take longer than the timeout of the store.
+const SLOW_VIDEO: &str = "CREATE FUNCTION wait() RETURNS TRIGGER LANGUAGE plpgsql AS $$
+        BEGIN PERFORM pg_sleep(600); RETURN NEW; END $$;
+    CREATE TRIGGER wait BEFORE INSERT ON search_terms FOR EACH ROW
+        WHEN (NEW.video = 'video_site/cold-000001') EXECUTE FUNCTION wait()";
+
+#[derive(Debug)]
+struct FrozenClock;
+
+impl Clock for FrozenClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millis(1_795_132_800_000)
+    }
+}
+
+#[tokio::test]
+async fn search_slow_video_is_left_out() {
+    let (archive, database) = crate::archive().await;
+    for number in 1..=3 {
+        archive.put(speech(number)).await.unwrap();
+    }
+    // A build finds the videos.
+    archive.delete_unindexed_videos(&archive.unindexed_videos(9).await.unwrap()).await.unwrap();
+    sqlx::raw_sql(SLOW_VIDEO).execute(&mut foreign_connection(&database).await).await.unwrap();
+    let options = PostgresOptions { timeout: Duration::from_secs(2), ..crate::options(&database) };
+    let index = PostgresSearchIndex::of_archive(&PostgresArchive::open(options).await.unwrap());
+    let index: Arc<dyn ArchiveIndex> = Arc::new(index);
+    // Each process has one indexer.
+    let index_all = async || {
+        let (archive, clock) = (Arc::clone(&archive), Arc::new(FrozenClock));
+        let indexer = Indexer::new(archive, Arc::clone(&index), clock, Handle::current());
+        while !indexer.step().await.unwrap().is_idle() {}
+        let indexed = index.list(PageRequest::first()).await.unwrap().items;
+        indexed.into_iter().map(|track| track.video.id().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(index_all().await, ["cold-000002", "cold-000003"]);
+    let drop_trigger = "DROP TRIGGER wait ON search_terms";
+    sqlx::raw_sql(drop_trigger).execute(&mut foreign_connection(&database).await).await.unwrap();
+    assert_eq!(index_all().await, ["cold-000001", "cold-000002", "cold-000003"]);
 }

@@ -286,6 +286,15 @@ pub trait Archive: fmt::Debug + Send + Sync + 'static {
         Ok(())
     }
 
+    /// Records a video in [`Archive::unindexed_videos`] with a new number, as if it had changed.
+    ///
+    /// An indexer calls it for a video that a build of its index leaves out, so that the video is tried again. The
+    /// default implementation records none: such a video is left out until it changes or the index is built again.
+    async fn record_unindexed_video(&self, video: &VideoId) -> Result<()> {
+        let _ = video;
+        Ok(())
+    }
+
     /// Lists the newest revision of every archived track, ordered by video, in pages.
     ///
     /// Withdrawn tracks are included; tracks that are only known are not.

@@ -16,7 +16,7 @@ pub struct Citation {
     pub start_ms: u64,
     /// End of its last segment, in milliseconds from the start of the video.
     pub end_ms: u64,
-    /// Text of its segments, without line breaks.
+    /// Text of its segments, without line breaks: at most its first 4,096 bytes.
     pub text: String,
     /// Link to `start_ms` where the platform supports such links, otherwise to the video.
     pub url: String,

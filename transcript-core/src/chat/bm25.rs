@@ -27,8 +27,6 @@ const NEIGHBOUR_WEIGHT: f32 = 0.25;
 ///
 /// A transcript repeats the words of its subject, which are then not rare, but show that a question is about it.
 const EVIDENCE_MIN: f32 = 0.5;
-/// Part of a word that an n-gram is.
-const NGRAM_WORDS: f32 = 0.25;
 /// Maximum of words in a query; further ones are ignored.
 const WORDS_MAX: usize = 400;
 /// Length of the text of a query in which numbers are read, in bytes, and maximum of its different numbers.
@@ -74,8 +72,11 @@ impl Bm25Query {
     }
 
     fn add_word(&mut self, word: QueryWord, weight: f32) {
-        if let Some((_, known)) = self.words.iter_mut().find(|(known, _)| known.folded == word.folded) {
-            *known = known.max(weight);
+        if let Some((known, known_weight)) =
+            self.words.iter_mut().find(|(known, _)| known.folded == word.folded)
+        {
+            *known_weight = known_weight.max(weight);
+            known.word_share = known.word_share.max(word.word_share);
         } else if self.words.len() < WORDS_MAX {
             self.words.push((word, weight));
         }
@@ -97,6 +98,8 @@ pub(super) struct Bm25Scores {
     pub(super) scores: Vec<f32>,
     /// Share of the words that are not generic that each passage has with those beside it, by rarity, from 0 to 1.
     pub(super) coverages: Vec<f32>,
+    /// The same share of each passage with the one before it: a number or price follows what is named.
+    pub(super) named: Vec<f32>,
     /// Number of words of the query that are neither generic nor in the transcript; an n-gram is part of a word.
     pub(super) unknown: f32,
     /// Number of words of the query that are not generic, counted in the same way.
@@ -110,7 +113,7 @@ pub(super) fn score_all(index: &SearchIndex, passages: &[Passage], query: &Bm25Q
     let lengths: Vec<f32> = index.passages().map(|words| words.len() as f32).collect();
     let average = (lengths.iter().sum::<f32>() / (lengths.len() as f32).max(1.0)).max(1.0);
     let mut scores = vec![0.0_f32; lengths.len()];
-    let mut covered = vec![0.0_f32; lengths.len()];
+    let (mut covered, mut named) = (vec![0.0_f32; lengths.len()], vec![0.0_f32; lengths.len()]);
     let rarity_max = rarity(lengths.len(), &Vec::new());
     let (mut total, mut unknown, mut specific) = (0.0_f32, 0.0_f32, 0.0_f32);
     for (((word, weight), occurrences), is_doubtful) in query.words.iter().zip(&occurrences).zip(doubtful) {
@@ -119,29 +122,27 @@ pub(super) fn score_all(index: &SearchIndex, passages: &[Passage], query: &Bm25Q
         let rarity = rarity(lengths.len(), occurrences);
         let evidence = weight * (rarity / rarity_max).max(EVIDENCE_MIN);
         let weight = weight * rarity;
-        for (passage, count) in with_neighbours(occurrences, lengths.len(), NEIGHBOUR_WEIGHT) {
+        for (passage, count) in with_neighbours(occurrences, lengths.len(), [NEIGHBOUR_WEIGHT; 2]) {
             let (Some(score), Some(length)) = (scores.get_mut(passage), lengths.get(passage)) else {
                 continue;
             };
             let saturated = count + SATURATION * (1.0 - LENGTH_WEIGHT + LENGTH_WEIGHT * length / average);
             *score += weight * count * (SATURATION + 1.0) / saturated;
         }
-        if !is_generic {
+        if !is_generic && word.word_share > 0.0 {
             total += evidence;
-            let word_count = if word.is_ngram { NGRAM_WORDS } else { 1.0 };
-            specific += word_count;
-            unknown += if occurrences.is_empty() || is_doubtful { word_count } else { 0.0 };
+            specific += word.word_share;
+            unknown += if occurrences.is_empty() || is_doubtful { word.word_share } else { 0.0 };
             let certain = if is_doubtful { &Vec::new() } else { occurrences };
-            for (passage, count) in with_neighbours(certain, lengths.len(), 1.0) {
-                covered
-                    .get_mut(passage)
-                    .into_iter()
-                    .for_each(|covered| *covered += evidence * count.min(1.0));
+            for (shares, sums) in [([1.0, 1.0], &mut covered), ([0.0, 1.0], &mut named)] {
+                for (passage, count) in with_neighbours(certain, lengths.len(), shares) {
+                    sums.get_mut(passage).into_iter().for_each(|sum| *sum += evidence * count.min(1.0));
+                }
             }
         }
     }
-    let coverages = covered.into_iter().map(|covered| covered / total.max(f32::MIN_POSITIVE)).collect();
-    Bm25Scores { scores, coverages, unknown, specific }
+    let shares = |sums: Vec<f32>| sums.into_iter().map(|sum| sum / total.max(f32::MIN_POSITIVE)).collect();
+    Bm25Scores { scores, coverages: shares(covered), named: shares(named), unknown, specific }
 }
 
 impl Bm25Scores {
@@ -215,14 +216,15 @@ fn rarity(passage_count: usize, occurrences: &Occurrences) -> f32 {
     (1.0 + (passage_count as f32 - found + 0.5).max(0.0) / (found + 0.5)).ln()
 }
 
-/// Adds this share of each count to the passages before and after it.
-fn with_neighbours(occurrences: &Occurrences, passage_count: usize, share: f32) -> Occurrences {
+/// Adds a share of each count to the passage before it and to the one after it.
+fn with_neighbours(occurrences: &Occurrences, passage_count: usize, shares: [f32; 2]) -> Occurrences {
     let mut spread: Occurrences = Vec::with_capacity(3 * occurrences.len());
     for (passage, count) in occurrences {
         let neighbours = [passage.checked_sub(1), passage.checked_add(1)];
         spread.push((*passage, *count));
-        let near = neighbours.into_iter().flatten().filter(|index| *index < passage_count);
-        spread.extend(near.map(|index| (index, count * share)));
+        let near = neighbours.into_iter().zip(shares).filter_map(|(index, share)| Some((index?, share)));
+        let near = near.filter(|(index, share)| *index < passage_count && *share > 0.0);
+        spread.extend(near.map(|(index, share)| (index, count * share)));
     }
     spread.sort_by_key(|(passage, _)| *passage);
     spread.dedup_by(|next, kept| {

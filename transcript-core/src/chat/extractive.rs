@@ -72,14 +72,19 @@ impl Retrieval {
     pub(super) fn new(passages: &[Passage], question: &Question) -> Self {
         let index = SearchIndex::new(passages);
         let named_time = asked_time_ms(question.message(), passages);
-        let intent = named_time.map_or_else(|| intent(question, &index), Intent::At);
-        let scores = match intent {
+        let intent = named_time.map_or_else(|| intent(question, passages, &index), Intent::At);
+        let scores = match &intent {
             Intent::Words => score_lexically(&index, passages, question),
             Intent::List => score_list(&index, passages, question),
             Intent::At(at_ms) => {
-                let after = passages.partition_point(|passage| passage.start_ms / 1_000 <= at_ms / 1_000);
+                let after = passages.partition_point(|passage| passage.start_ms / 1_000 <= *at_ms / 1_000);
                 let score = |index: usize| if index + 1 == after { 1.0 } else { 0.0 };
                 LexicalScores { scores: (0..passages.len()).map(score).collect(), ..LexicalScores::default() }
+            }
+            Intent::Part(part) => {
+                let inside = centrality(&index).into_iter().enumerate();
+                let scores = inside.map(|(at, score)| if part.contains(&at) { 1.0 + score } else { 0.0 });
+                LexicalScores { scores: scores.collect(), ..LexicalScores::default() }
             }
             Intent::Whole | Intent::After(_) | Intent::Before(_) => LexicalScores::default(),
         };
@@ -113,7 +118,11 @@ impl Retrieval {
     /// As [`ExtractiveModel::pick`], without passages for scores that do not cover the question.
     fn pick(&self, passages: &[Passage], covers: impl Fn(&LexicalScores) -> bool) -> Vec<usize> {
         let scores = &self.scores;
-        match self.intent {
+        match &self.intent {
+            Intent::Part(part) => {
+                let scores = scores.scores.get(part.clone()).unwrap_or_default();
+                best_of_parts(scores, SUMMARY_PARTS).into_iter().map(|at| part.start + at).collect()
+            }
             Intent::Whole => best_of_parts(&centrality(&self.index), SUMMARY_PARTS),
             Intent::List if scores.coverage >= LISTED_COVERAGE_MIN => select_list(&scores.scores),
             Intent::List if scores.is_covered || scores.coverage > 0.0 => {
@@ -121,11 +130,11 @@ impl Retrieval {
             }
             Intent::List => Vec::new(),
             Intent::After(cited_ms) => {
-                let later = passages.iter().position(|passage| passage.start_ms / 1_000 > cited_ms / 1_000);
+                let later = passages.iter().position(|passage| passage.start_ms / 1_000 > *cited_ms / 1_000);
                 later.map_or_else(Vec::new, |index| (index..passages.len()).take(PASSAGES_MAX).collect())
             }
             Intent::Before(cited_ms) => {
-                let end = passages.partition_point(|passage| passage.start_ms / 1_000 < cited_ms / 1_000);
+                let end = passages.partition_point(|passage| passage.start_ms / 1_000 < *cited_ms / 1_000);
                 (end.saturating_sub(PASSAGES_MAX)..end).collect()
             }
             Intent::At(_) => sort_by_score(&scores.scores),

@@ -14,6 +14,8 @@ const NFKD: DecomposingNormalizerBorrowed<'static> = DecomposingNormalizerBorrow
 
 /// Maximum of matches that are checked for word boundaries before one inside words is used.
 const MATCHES_MAX: usize = 32;
+/// First code point of the Bengali script.
+const BENGALI: u32 = 0x980;
 /// Maximum of letters by which a match is widened at either end to whole words.
 const WIDENED_MAX: usize = 64;
 /// A match is rejected if it is longer than this factor times the quotation plus [`MATCH_EXTRA_BYTES`].
@@ -53,6 +55,39 @@ pub(super) fn fold_char(c: char, mut each: impl FnMut(char)) {
             }
         }
     }
+}
+
+/// The sign that may be written for a nasal consonant and a virama before a consonant of its class: `हिन्दी` is हिंदी.
+///
+/// It is so in Devanagari and Gujarati. Bengali has the sign before the consonants of `ক` alone.
+pub(super) fn nasal_sign(nasal: char, virama: char, next: char) -> Option<char> {
+    // The scripts have one order of letters.
+    let next = u32::from(next);
+    let script = match next {
+        0x900..=0x9FF | 0xA80..=0xAFF => next & !0x7F,
+        _ => return None,
+    };
+    // From 0x58 on, some of the consonants with a dot.
+    let class = match next - script {
+        0x15..=0x18 | 0x58..=0x5A => 0x19,
+        _ if script == BENGALI => return None,
+        0x1A..=0x1D | 0x5B => 0x1E,
+        0x1F..=0x22 | 0x5C..=0x5D => 0x23,
+        0x24..=0x27 => 0x28,
+        0x2A..=0x2D | 0x5E => 0x2E,
+        _ => return None,
+    };
+    let is_nasal = u32::from(nasal) == script + class && u32::from(virama) == script + 0x4D;
+    char::from_u32(script + 0x02).filter(|_| is_nasal)
+}
+
+/// What [`nasal_sign`] makes of a nasal consonant at the end of a prefix: the sign, and each letter behind it.
+pub(crate) fn nasal_endings(nasal: char) -> impl Iterator<Item = [char; 2]> {
+    let script = u32::from(nasal) & !0x7F;
+    (0x15..=0x2D).filter_map(move |letter| {
+        let (virama, next) = (char::from_u32(script + 0x4D)?, char::from_u32(script + letter)?);
+        Some([nasal_sign(nasal, virama, next)?, next])
+    })
 }
 
 /// Returns a text's letters and digits, folded.

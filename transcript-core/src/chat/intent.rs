@@ -1,20 +1,25 @@
 //! Classifies a question by which passages it needs.
 
+use std::ops::Range;
+
 use super::{
     ChatRole, Passage, Question,
     bm25::Bm25Query,
     common_words::CommonWords,
     search_index::{SearchIndex, query_words},
+    video_part::asked_part,
     whole_video::{has_phrase, has_unspaced_words, is_whole},
 };
 
 /// Which passages a question needs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Intent {
     /// Passages with the words of the question.
     Words,
     /// The whole video.
     Whole,
+    /// The passages of a part of the video, by index.
+    Part(Range<usize>),
     /// Everything in the video that has the words of the question.
     List,
     /// Passages after the latest citation of the last answer; its time in milliseconds.
@@ -55,7 +60,7 @@ const BEFORE_WORDS: &str = "before beforehand earlier davor vorher zuvor avant a
 const BEFORE_PHRASES: &str = "之前|以前|その前|まえ|전에|ก่อน";
 
 /// Classifies a question, given the words of the transcript.
-pub(super) fn intent(question: &Question, index: &SearchIndex) -> Intent {
+pub(super) fn intent(question: &Question, passages: &[Passage], index: &SearchIndex) -> Intent {
     let message = question.message().to_lowercase();
     if let Some((first, last)) = last_cited(question) {
         if has_only(&message, AFTER_WORDS, AFTER_PHRASES) {
@@ -64,6 +69,9 @@ pub(super) fn intent(question: &Question, index: &SearchIndex) -> Intent {
         if has_only(&message, BEFORE_WORDS, BEFORE_PHRASES) {
             return Intent::Before(first);
         }
+    }
+    if let Some(part) = asked_part(&message, passages, index) {
+        return Intent::Part(part);
     }
     match () {
         () if is_whole(&message, index) => Intent::Whole,
@@ -185,7 +193,8 @@ mod tests {
             0,
             1,
         )]);
-        assert_eq!(intent(&question, &SearchIndex::new(&transcript_passages)), expect, "{message}");
+        let index = SearchIndex::new(&transcript_passages);
+        assert_eq!(intent(&question, &transcript_passages, &index), expect, "{message}");
     }
 
     #[test]

@@ -8,7 +8,12 @@ use std::{
 
 use quick_cache::{Weighter, sync::Cache};
 use sha2::{Digest as _, Sha256};
-use tokio::time::Instant;
+use tokio::{
+    runtime::Handle,
+    task::JoinSet,
+    time::{Instant, sleep},
+};
+use tracing::Instrument as _;
 
 use super::{
     ChatRole, EmbedPurpose, Embedder, Passage, Question, embedder::TextVectors, retrieve::LexicalScores,
@@ -38,6 +43,9 @@ pub(super) const COVERAGE_SUFFICIENT: f32 = 0.95;
 #[derive(Clone)]
 pub(super) struct MeaningSearch {
     embedder: Arc<dyn Embedder>,
+    runtime: Handle,
+    /// Timeout of a comparison.
+    timeout: Duration,
     /// Vectors by the digest of model and passages.
     vectors: Arc<Cache<[u8; 32], Arc<TextVectors>, VectorWeighter>>,
     /// Where vectors stay after a restart; `None`: nowhere.
@@ -74,10 +82,13 @@ pub(super) struct Similarities {
 }
 
 impl MeaningSearch {
-    pub(super) fn new(embedder: Arc<dyn Embedder>) -> Self {
+    /// The calls of the model and their timers run on `runtime`.
+    pub(super) fn new(embedder: Arc<dyn Embedder>, runtime: Handle, timeout: Duration) -> Self {
         let vectors = Cache::with_weighter(CACHE_ITEMS, CACHE_BYTES_MAX, VectorWeighter);
         Self {
             embedder,
+            runtime,
+            timeout,
             vectors: Arc::new(vectors),
             archive: None,
             paused_until: Arc::default(),
@@ -102,14 +113,14 @@ impl MeaningSearch {
     /// they are read from the archive and stored in it.
     pub(super) async fn similarities(
         &self,
-        transcript: Option<&Transcript>,
+        transcript: Option<&Arc<Transcript>>,
         passages: &Arc<[Passage]>,
         question: &Question,
     ) -> Option<Similarities> {
         if passages.is_empty() || passages.len() > PASSAGES_MAX || self.is_paused() {
             return None;
         }
-        match self.compare(transcript, passages, question).await {
+        match self.compare_in_task(transcript, passages, question).await {
             Ok(similarities) => {
                 self.failures.succeeded();
                 Some(similarities)
@@ -128,6 +139,36 @@ impl MeaningSearch {
     fn is_paused(&self) -> bool {
         let until = *self.paused_until.lock().unwrap_or_else(PoisonError::into_inner);
         until.is_some_and(|until| !is_over(until))
+    }
+
+    /// Compares in a separate task: a model that panics, or never returns, must not end the answer.
+    async fn compare_in_task(
+        &self,
+        transcript: Option<&Arc<Transcript>>,
+        passages: &Arc<[Passage]>,
+        question: &Question,
+    ) -> Result<Similarities> {
+        let (meaning, transcript) = (self.clone(), transcript.cloned());
+        let (passages, question) = (Arc::clone(passages), question.clone());
+        let compare = async move { meaning.compare(transcript.as_deref(), &passages, &question).await };
+        // A `JoinSet` aborts its task when it is dropped.
+        let mut tasks = JoinSet::new();
+        tasks.spawn_on(compare.in_current_span(), &self.runtime);
+        let timeout = {
+            let _guard = self.runtime.enter();
+            sleep(self.timeout)
+        };
+        tokio::select! {
+            biased;
+            compared = tasks.join_next() => match compared {
+                Some(Ok(compared)) => compared,
+                Some(Err(error)) if error.is_panic() => {
+                    Err(Error::unexpected("the embedding model panicked"))
+                }
+                Some(Err(_)) | None => Err(Error::unavailable("the service is stopping")),
+            },
+            () = timeout => Err(Error::unavailable("the embedding model did not answer within the timeout")),
+        }
     }
 
     async fn compare(
@@ -292,6 +333,10 @@ mod tests {
         }
     }
 
+    fn search(embedder: &Arc<WaterEmbedder>) -> MeaningSearch {
+        MeaningSearch::new(Arc::clone(embedder) as Arc<dyn Embedder>, Handle::current(), PAUSE)
+    }
+
     fn segments() -> Vec<Segment> {
         let lines = ["The bread rose.", "The bread was sold.", "A river of salt.", "An oven of stone."];
         let segment = |(n, text): (u64, &str)| Segment::new(text, n * 60_000, 5_000);
@@ -317,9 +362,13 @@ mod tests {
     }
 
     /// Texts that an embedder of a process that starts now embeds for a question.
-    async fn embedded(archive: &MemoryArchive, embedder: WaterEmbedder, transcript: &Transcript) -> usize {
+    async fn embedded(
+        archive: &MemoryArchive,
+        embedder: WaterEmbedder,
+        transcript: &Arc<Transcript>,
+    ) -> usize {
         let embedder = Arc::new(embedder);
-        let meaning = MeaningSearch::new(Arc::clone(&embedder) as Arc<dyn Embedder>);
+        let meaning = search(&embedder);
         let meaning = meaning.with_archive(Arc::new(archive.clone()));
         let all: Arc<[Passage]> = passages(&transcript.segments).into();
         let found =
@@ -381,7 +430,7 @@ mod tests {
     #[tokio::test]
     async fn meaning_vectors_of_passages_are_computed_once() {
         let embedder = Arc::new(WaterEmbedder::default());
-        let meaning = MeaningSearch::new(Arc::clone(&embedder) as Arc<dyn Embedder>);
+        let meaning = search(&embedder);
         let all = spoken();
         let wet = question("Was it wet?", &[]);
         let (one, two) =
@@ -401,7 +450,7 @@ mod tests {
     async fn meaning_failure_pauses_calls() {
         let embedder = Arc::new(WaterEmbedder::default());
         embedder.is_failing.store(true, Ordering::Relaxed);
-        let meaning = MeaningSearch::new(Arc::clone(&embedder) as Arc<dyn Embedder>);
+        let meaning = search(&embedder);
         let (all, wet) = (spoken(), question("Was it wet?", &[]));
         assert_eq!(meaning.similarities(None, &all, &wet).await, None);
         embedder.is_failing.store(false, Ordering::Relaxed);

@@ -67,13 +67,16 @@ mod required_content;
 mod retrieve;
 mod search;
 mod search_index;
+mod separated_number;
 pub(crate) mod stemmer;
+mod subject_ngrams;
 #[cfg(test)]
 mod tests;
 pub(crate) mod tokenizer;
 mod vector_archive;
 pub(crate) mod verb_forms;
 mod verify;
+mod video_part;
 mod whole_video;
 mod word_query;
 

@@ -68,12 +68,14 @@ impl Chat {
 
     /// Finds passages by their meaning too, with an embedding model.
     ///
-    /// It is called for questions whose words leave open which passages answer them. If it fails, passages are found by
-    /// words. The vectors of recent transcripts stay in memory of bounded size, and with [`Chat::with_archive`] in the
-    /// archive.
+    /// It is called for questions whose words leave open which passages answer them. If it fails, or takes longer than
+    /// half of [`ChatOptions::timeout`], passages are found by words. The vectors of recent transcripts stay in memory
+    /// of bounded size, and with [`Chat::with_archive`] in the archive.
     #[must_use]
     pub fn with_embedder(self, embedder: Arc<dyn Embedder>) -> Self {
-        Self { meaning: Some(MeaningSearch::new(embedder)), ..self }
+        // Half of the time is left for the answer after a model that never returns.
+        let meaning = MeaningSearch::new(embedder, self.runtime.clone(), self.options.timeout / 2);
+        Self { meaning: Some(meaning), ..self }
     }
 
     /// Keeps the vectors of the embedding model in the archive of the transcripts, if they are computed elsewhere.
@@ -114,7 +116,7 @@ impl Chat {
     async fn retrieve(
         &self,
         bytes: usize,
-        transcript: Option<&Transcript>,
+        transcript: Option<&Arc<Transcript>>,
         passages: &Arc<[Passage]>,
         question: &Question,
     ) -> Result<Retrieval> {
@@ -180,6 +182,9 @@ impl Chat {
         tasks.spawn_on(work, &self.runtime);
         match tasks.join_next().await {
             Some(Ok(answer)) => answer,
+            Some(Err(error)) if error.is_panic() => {
+                Err(Error::unexpected("the task that answers a question panicked"))
+            }
             Some(Err(_)) | None => Err(Error::unavailable("the service is stopping")),
         }
     }

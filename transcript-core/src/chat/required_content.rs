@@ -20,6 +20,8 @@ use super::{
 const SHORT_COVERAGE_MIN: f32 = 0.4;
 /// Most specific words of a short question.
 const SHORT_WORDS_MAX: f32 = 3.0;
+/// Factor on the score of a passage that has what the answer must contain.
+const RAISED_FACTOR: f32 = 2.0;
 /// Share of the best coverage that such a place must have.
 const COVERAGE_SHARE_MIN: f32 = 0.75;
 
@@ -36,40 +38,61 @@ enum RequiredContent {
     Money,
 }
 
-/// Whether a place with the words of a question also has what its answer must contain.
+/// Whether a place with the words of a question also has what its answer must contain; `None` if it requires nothing.
 ///
-/// `coverage_min` is the least share of the words that a place must have.
+/// `has_subject`: a place has enough of all its words. Where words have no spaces between them, most n-grams of a short
+/// question are of those that ask, so enough of the others suffice. `coverage_min` is the least share of these.
 pub(super) fn has_required_content(
     index: &SearchIndex,
     passages: &[Passage],
     message: &str,
+    has_subject: bool,
     coverage_min: f32,
-) -> bool {
-    let Some(language) = LANGUAGES.get(index.language()) else { return true };
-    let Some((required, rest)) = language.required(message) else { return true };
+) -> Option<bool> {
+    let language = LANGUAGES.get(index.language())?;
+    let (required, rest) = language.required(message)?;
+    let has_content = |passage: &Passage| language.has_content(&passage.text, required);
     let mut query = Bm25Query::new(index.common_words(message));
     query.add(&rest, 1.0);
     let found = score_all(index, passages, &query);
     if found.specific == 0.0 {
-        return true;
+        let asks_for_all = required == RequiredContent::Money;
+        return asks_for_all.then(|| passages.iter().any(has_content));
     }
     let needs_more = found.specific <= SHORT_WORDS_MAX && is_counted_unknown(index, required, message, &rest);
     let least = if needs_more { SHORT_COVERAGE_MIN } else { coverage_min };
     let least = least.max(found.coverage() * COVERAGE_SHARE_MIN);
-    // The coverage of a passage includes the passages beside it.
-    let mut places = passages.iter().zip(&found.coverages).filter(|(_, coverage)| **coverage > least);
-    places.any(|(passage, _)| language.has_content(&passage.text, required))
+    let mut places = passages.iter().zip(&found.named).filter(|(_, named)| **named > least);
+    let has_parts = matches!(language.what, Phrases::Parts(_));
+    Some((has_subject || has_parts) && places.any(|(passage, _)| has_content(passage)))
 }
 
-/// The coverage of a Japanese question for a price without the words that ask for it; `None` for any other question.
+/// Raises the scores of the passages that have what the answer to a question must contain.
 ///
-/// They are most n-grams of a short question, and its answer has none of them.
-pub(super) fn price_coverage(index: &SearchIndex, passages: &[Passage], message: &str) -> Option<f32> {
-    let language = LANGUAGES.get("ja").filter(|_| index.language() == "ja")?;
-    let (_, rest) = language.required(message).filter(|(required, _)| *required == RequiredContent::Money)?;
-    let mut query = Bm25Query::new(index.common_words(message));
-    query.add(&rest, 1.0);
-    Some(score_all(index, passages, &query).coverage())
+/// Of a request for prices without another word, these passages are the answer.
+pub(super) fn raise_required_content(
+    scores: &mut [f32],
+    index: &SearchIndex,
+    passages: &[Passage],
+    message: &str,
+) {
+    let Some(language) = LANGUAGES.get(index.language()) else { return };
+    let Some((required, rest)) = language.required(message) else { return };
+    let asks_for_all = required == RequiredContent::Money && !names_subject(index, message, &rest);
+    let best = scores.iter().copied().fold(0.0, f32::max);
+    let floor = if asks_for_all { if best > 0.0 { best / RAISED_FACTOR } else { 1.0 } } else { 0.0 };
+    let can_be_best = |score: f32| asks_for_all || (score > 0.0 && score * RAISED_FACTOR * 2.0 >= best);
+    for (score, passage) in scores.iter_mut().zip(passages).filter(|(score, _)| can_be_best(**score)) {
+        if language.has_content(&passage.text, required) {
+            *score = RAISED_FACTOR * score.max(floor);
+        }
+    }
+}
+
+/// Whether the rest of a question has a word of a subject.
+fn names_subject(index: &SearchIndex, message: &str, rest: &str) -> bool {
+    let words = query_words(rest, index.common_words(message));
+    words.iter().any(|word| word.word_share > 0.0 && !index.is_generic(word))
 }
 
 /// Whether a question may count what the transcript does not speak of.
@@ -82,6 +105,8 @@ fn is_counted_unknown(index: &SearchIndex, required: RequiredContent, message: &
         // The noun comes first.
         "hi" | "tr" => true,
         _ if required == RequiredContent::Money => true,
+        // After most numbers, the noun has another form, often with other letters than its stem.
+        "ar" => false,
         _ => {
             let counted = words.iter().find(|word| !word.is_common);
             counted.is_none_or(|word| !index.is_generic(word) && index.matches(word).words.is_empty())
@@ -100,6 +125,7 @@ struct LanguageContent {
     amounts: Phrases,
     quantities: Phrases,
     numbers: NumberWords,
+    is_korean: bool,
 }
 
 impl LanguageContent {
@@ -114,6 +140,7 @@ impl LanguageContent {
             amounts: phrases(words.amounts),
             quantities: phrases(words.quantities),
             numbers: NumberWords::new(words.language),
+            is_korean: words.language == "ko",
         }
     }
 
@@ -134,6 +161,8 @@ impl LanguageContent {
                 let rest = if has_parts { self.what.remove_from(&rest) } else { rest };
                 Some((RequiredContent::Money, rest.lower))
             }
+            // In Korean, the words that ask are common ones, and show what is a unit.
+            () if is_number && self.is_korean => Some((RequiredContent::Number, text.lower)),
             () if is_number => Some((RequiredContent::Number, without_question().lower)),
             () => None,
         }
@@ -290,7 +319,7 @@ mod tests {
             (
                 "ko",
                 "물질을 몇 살에 시작했나요?",
-                Some((RequiredContent::Number, "물질을   살에 시작했나요?")),
+                Some((RequiredContent::Number, "물질을 몇 살에 시작했나요?")),
             ),
             ("th", "ก๋วยเตี๋ยวชามละกี่บาท", Some((RequiredContent::Money, "ก๋วยเตี๋ยวชามละ "))),
             ("th", "วิดีโอนี้เกี่ยวกับอะไร", None),
@@ -348,7 +377,11 @@ mod tests {
             ("What does the warden earn?", false),
             ("What do the gulls do?", true),
         ] {
-            assert_eq!(has_required_content(&index, &passages, message, 0.28), expect, "{message}");
+            assert_eq!(
+                has_required_content(&index, &passages, message, true, 0.28).unwrap_or(true),
+                expect,
+                "{message}"
+            );
         }
     }
 }

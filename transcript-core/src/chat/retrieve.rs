@@ -2,9 +2,9 @@
 
 use super::{
     ChatRole, Passage, Question,
-    bm25::{Bm25Query, score_all, sort_by_score},
+    bm25::{Bm25Query, Bm25Scores, score_all, sort_by_score},
     intent::last_cited,
-    required_content::{has_required_content, price_coverage},
+    required_content::{has_required_content, raise_required_content},
     search_index::SearchIndex,
 };
 
@@ -59,31 +59,44 @@ pub(super) fn score_lexically(
     let coverage = own.coverage();
     let is_complete = own.specific >= SPECIFIC_MIN && coverage >= COMPLETE_COVERAGE_MIN;
     let has_history = !question.history().is_empty();
-    let needs_context = has_history && query.informative() < INFORMATIVE_MIN && !is_complete;
+    let is_elsewhere = last_cited(question).is_some_and(|(_, last)| is_elsewhere(&own, passages, last));
+    let needs_context = has_history && query.informative() < INFORMATIVE_MIN && !is_complete && !is_elsewhere;
     let questions = || question.history().iter().rev().filter(|turn| turn.role == ChatRole::User);
     for (turn, weight) in questions().zip(EARLIER_WEIGHTS) {
         query.add(&turn.content, if needs_context { weight } else { weight * EARLIER_FACTOR });
     }
     let is_continued = questions().next().is_some() && own.unknown <= CONTINUED_UNKNOWN_MAX;
-    let has_subject = || {
-        let price = || price_coverage(index, passages, question.message());
-        coverage >= COVERAGE_MIN || own.unknown == 0.0 || price().is_some_and(|price| price >= COVERAGE_MIN)
-    };
+    let has_subject = coverage >= COVERAGE_MIN || own.unknown == 0.0;
     let is_covered = is_continued
-        || (has_subject() && has_required_content(index, passages, question.message(), COVERAGE_MIN));
+        || has_required_content(index, passages, question.message(), has_subject, COVERAGE_MIN)
+            .unwrap_or(has_subject);
     let mut scores = if !has_history { own.scores } else { score_all(index, passages, &query).scores };
+    raise_required_content(&mut scores, index, passages, question.message());
     if let Some((_, last)) = last_cited(question).filter(|_| needs_context) {
         raise_near(&mut scores, passages, last);
     }
     LexicalScores { scores, coverage, is_covered, needs_context }
 }
 
-/// Raises the scores of the passage that a time is in and of those around it.
-fn raise_near(scores: &mut [f32], passages: &[Passage], cited_ms: u64) {
+/// Indices of the first passage around the one that a time is in, and of the latter.
+fn near(passages: &[Passage], cited_ms: u64) -> (usize, usize) {
     // Markers have whole seconds.
     let after = passages.partition_point(|passage| passage.start_ms / 1_000 <= cited_ms / 1_000);
-    let first = after.saturating_sub(1 + NEAR_BEFORE);
-    let before = after.saturating_sub(1) - first;
+    (after.saturating_sub(1 + NEAR_BEFORE), after.saturating_sub(1))
+}
+
+/// Whether a place has enough of a question's words, and those around the last answer have none: it is about another
+/// subject.
+fn is_elsewhere(own: &Bm25Scores, passages: &[Passage], cited_ms: u64) -> bool {
+    let (first, cited) = near(passages, cited_ms);
+    let mut around = own.coverages.iter().skip(first).take(cited - first + NEAR_FACTORS.len());
+    own.coverage() >= COVERAGE_MIN && around.all(|coverage| *coverage == 0.0)
+}
+
+/// Raises the scores of the passage that a time is in and of those around it.
+fn raise_near(scores: &mut [f32], passages: &[Passage], cited_ms: u64) {
+    let (first, cited) = near(passages, cited_ms);
+    let before = cited - first;
     let factors = std::iter::repeat_n(NEAR_BEFORE_FACTOR, before).chain(NEAR_FACTORS);
     scores.iter_mut().skip(first).zip(factors).for_each(|(score, factor)| *score *= factor);
 }
@@ -210,6 +223,105 @@ mod tests {
         {
             let question = Question::new(message, Vec::new()).unwrap();
             assert_eq!(score_lexically(&index, &test_passages, &question).is_covered, expect, "{message}");
+        }
+    }
+
+    /// Passages of a talk in a language, each a minute after the one before it.
+    const KOREAN: [&str; 3] = [
+        "저희 빵집은 부산역에서 걸어서 오 분 거리에 있습니다.",
+        "아버지가 천구백팔십 년에 가게를 여셨어요.",
+        "빵 하나에 삼천 원이고 직원은 열두 명이 일해요.",
+    ];
+    const JAPANESE: [&str; 3] = [
+        "うちの店は京都駅から歩いて五分のところにあります。",
+        "父が一九八〇年に店を開きました。",
+        "パンは一つ三百円で、十二人が働いています。",
+    ];
+    const ARABIC: [&str; 3] = [
+        "يقع مخبزنا على بعد خمس دقائق من المحطة في وسط المدينة.",
+        "افتتح والدي المخبز في عام ألف وتسعمئة وثمانين ثم كبر.",
+        "سعر الرغيف ثلاثة دنانير ويعمل عندنا اثنا عشر عاملا.",
+    ];
+    const CHINESE: [&str; 3] = [
+        "我们的店在火车站旁边，走路五分钟。",
+        "父亲一九八零年开了这家店。",
+        "面包三块钱一个，有十二个工人。",
+    ];
+
+    #[test]
+    fn retrieve_questions_with_particles_and_endings_are_covered() {
+        for (spoken, message, expect) in [
+            (KOREAN, "빵집은 어디에 있나요?", true),
+            (KOREAN, "부산역에서 몇 분 걸리나요?", true),
+            (KOREAN, "가게는 언제 열었나요?", true),
+            (KOREAN, "직원이 몇 명이에요?", true),
+            (KOREAN, "빵 가격이 얼마예요?", true),
+            (KOREAN, "김치찌개는 어떻게 끓이나요?", false),
+            (KOREAN, "고양이는 몇 마리인가요?", false),
+            (KOREAN, "냉장고는 어디에 있습니까?", false),
+            (JAPANESE, "店はどこにありますか？", true),
+            (JAPANESE, "駅から何分かかりますか？", true),
+            (JAPANESE, "店を開いたのはいつですか？", true),
+            (JAPANESE, "何人働いていますか？", true),
+            (JAPANESE, "パンはいくらしますか？", true),
+            (JAPANESE, "自転車のパンクはどう直しますか？", false),
+            (JAPANESE, "りんごはどこで買えますか？", false),
+            (JAPANESE, "ねずみはどこで働いていますか？", false),
+            (ARABIC, "أين يقع المخبز؟", true),
+            (ARABIC, "كم دقيقة من المحطة؟", true),
+            (ARABIC, "متى افتتح المخبز؟", true),
+            (ARABIC, "كم سعر الرغيف؟", true),
+            (ARABIC, "كيف أصلح ثلاجة لا تبرد؟", false),
+            (CHINESE, "店在哪里？", true),
+            (CHINESE, "店在哪儿", true),
+            (CHINESE, "有几个工人？", true),
+            (CHINESE, "怎么学游泳？", false),
+        ] {
+            let passages = test_passages(&spoken);
+            let question = Question::new(message, Vec::new()).unwrap();
+            let scores = score_lexically(&SearchIndex::new(&passages), &passages, &question);
+            assert_eq!(scores.is_covered, expect, "{message}: {}", scores.coverage);
+        }
+    }
+
+    #[test]
+    fn retrieve_price_ranks_before_repeated_names() {
+        let test_passages = test_passages(&[
+            "The ferry, our ferry, is the ferry of the town, and the ferry was built in spring.",
+            "We painted the ferry white because the old ferry was white.",
+            "Nothing else happened at the harbour.",
+            "For the ferry they take four pounds at the pier.",
+            "Bread was two pounds then.",
+        ]);
+        let index = SearchIndex::new(&test_passages);
+        for (message, expect) in [
+            ("How much does the ferry cost?", &[3][..]),
+            ("Who painted the ferry?", &[1]),
+            ("What are the prices?", &[3, 4]),
+        ] {
+            let question = Question::new(message, Vec::new()).unwrap();
+            let scores = score_lexically(&index, &test_passages, &question);
+            assert!(scores.is_covered, "{message}");
+            assert_eq!(sort_by_score(&scores.scores)[..expect.len()], *expect, "{message}");
+        }
+    }
+
+    #[test]
+    fn retrieve_unrelated_follow_up_ignores_last_answer() {
+        let mut spoken = ["The harbour was quiet."; 12];
+        (spoken[1], spoken[10]) = ("Bread needs flour and salt.", "The ferry left in the morning.");
+        let test_passages = test_passages(&spoken);
+        let turns = [
+            (ChatRole::User, "What does bread need?"),
+            (ChatRole::Assistant, "“Bread needs flour and salt.” [1:00]"),
+        ]
+        .map(|(role, content)| ChatTurn { role, content: content.to_owned() });
+        for (message, expect) in
+            [("When did the ferry leave?", (false, 10)), ("And how much salt?", (true, 1))]
+        {
+            let question = Question::new(message, turns.to_vec()).unwrap();
+            let scores = score_lexically(&SearchIndex::new(&test_passages), &test_passages, &question);
+            assert_eq!((scores.needs_context, sort_by_score(&scores.scores)[0]), expect, "{message}");
         }
     }
 

@@ -8,6 +8,7 @@ use super::{
     distance::{LETTERS_MAX, distance},
     generic_words::{is_generic_word, language_of_counts},
     stemmer::WordStemmer,
+    subject_ngrams::SubjectNgrams,
     tokenizer::{Term, terms},
     verb_forms::are_one_verb,
     verify::{Amounts, NumberWords, WrittenNumber, is_rarely_number},
@@ -76,23 +77,28 @@ pub(super) struct QueryWord {
     pub(super) lower: String,
     pub(super) is_ngram: bool,
     pub(super) is_common: bool,
+    /// The part of a word of the subject that it is; 0 if it holds grammar.
+    pub(super) word_share: f32,
 }
 
 /// Words and n-grams of a text, in order.
 pub(super) fn query_words(text: &str, common: CommonWords) -> Vec<QueryWord> {
     let mut words = Vec::new();
+    let subject = SubjectNgrams::new(text);
     terms(text, |term| match term {
         Term::Word(folded, lower) => words.push(QueryWord {
             folded: folded.to_owned(),
             lower: lower.to_owned(),
             is_ngram: false,
             is_common: common.has_word(folded),
+            word_share: 1.0,
         }),
         Term::Ngram(ngram) => words.push(QueryWord {
             folded: ngram.to_owned(),
             lower: String::new(),
             is_ngram: true,
             is_common: common.has_ngram(ngram),
+            word_share: subject.word_share(ngram),
         }),
         Term::Stem(_) => {}
     });

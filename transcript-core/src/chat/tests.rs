@@ -1,7 +1,10 @@
 //! Tests of whole answers, with scripted models.
 
 use std::{
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -199,6 +202,8 @@ async fn chat_model_failure_returns_error() {
     }
     let (answer, _) = run_chat(32_000, 3, "Who?", |_, _| Err(Error::unavailable("away"))).await;
     assert_eq!(kind(answer), Err(ErrorKind::Unavailable));
+    let (answer, _) = run_chat(32_000, 3, "Who?", |_, _| panic!("a defect")).await;
+    assert_eq!(kind(answer), Err(ErrorKind::Unexpected));
     // The default timeout is 60 seconds.
     let pending_call = run_chat(32_000, 3, "Who?", |_, _| Ok("never".to_owned()));
     let (answer, _) = tokio::time::timeout(Duration::from_secs(61), pending_call).await.unwrap();
@@ -209,6 +214,42 @@ async fn chat_model_failure_returns_error() {
     };
     let (answer, _) = run_chat(32_000, 3, "Which is number 2?", script).await;
     assert_eq!(answer.unwrap().origin, AnswerOrigin::Passages);
+}
+
+/// Panics, or never returns.
+#[derive(Debug)]
+struct BrokenEmbedder {
+    calls: AtomicUsize,
+    panics: bool,
+}
+
+#[async_trait]
+impl Embedder for BrokenEmbedder {
+    fn model(&self) -> &str {
+        "broken"
+    }
+
+    async fn embed(&self, _: Vec<String>, _: EmbedPurpose) -> Result<Vec<Vec<f32>>> {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        assert!(!self.panics, "a defect");
+        std::future::pending().await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn chat_broken_embedder_leaves_answer_by_words_and_pauses() {
+    // The transcript has the ship and its number, but not the other words.
+    let question = || Question::new("Which ship number sailed from Bergen?", Vec::new()).unwrap();
+    let by_words = Chat::extractive(Handle::current()).answer(test_transcript(3), question()).await.unwrap();
+    for panics in [true, false] {
+        let embedder = Arc::new(BrokenEmbedder { calls: AtomicUsize::new(0), panics });
+        let chat = Chat::extractive(Handle::current()).with_embedder(Arc::clone(&embedder) as _);
+        for _ in 0..2 {
+            let answer = chat.answer(test_transcript(3), question()).await.unwrap();
+            assert_eq!(answer.response, by_words.response, "{panics}");
+        }
+        assert_eq!(embedder.calls.load(Ordering::Relaxed), 1, "{panics}");
+    }
 }
 
 #[tokio::test]
@@ -334,15 +375,15 @@ async fn chat_twelve_hour_transcript_does_not_block_runtime() {
     assert!(words > 120_000 && transcript.segments.last().unwrap().end_ms() == 12 * 3_600_000, "{words}");
 
     // Other work on this runtime. It has one thread, so other work stops while anything else runs on it.
-    let steps = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let steps = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&steps);
     let other = tokio::spawn(async move {
         loop {
-            counted.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            counted.fetch_add(1, Ordering::Relaxed);
             tokio::task::yield_now().await;
         }
     });
-    let steps_so_far = || steps.load(std::sync::atomic::Ordering::Relaxed);
+    let steps_so_far = || steps.load(Ordering::Relaxed);
     let question = || Question::new("Which harbour gets the coal of ship number 10123?", Vec::new()).unwrap();
     let extractive = Chat::extractive(Handle::current());
     let answer = extractive.answer(Arc::clone(&transcript), question()).await.unwrap();

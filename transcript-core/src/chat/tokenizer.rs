@@ -8,7 +8,8 @@ use std::ops::Range;
 
 use icu_normalizer::properties::CanonicalCompositionBorrowed;
 
-use super::fold::{fold_char, is_mark, is_point};
+use super::fold::{fold_char, is_mark, is_point, nasal_sign};
+use super::separated_number::SeparatedNumber;
 use crate::transcript::is_unspaced;
 use crate::transcript::script::{Script, char_script};
 
@@ -18,9 +19,6 @@ const COMPOSITION: CanonicalCompositionBorrowed<'static> = CanonicalCompositionB
 const STEM_LETTERS: usize = 5;
 /// Letters after which a run does not continue in the next text.
 const RUN_LETTERS_MAX: usize = 4_000;
-/// Digits between two separators of a number, and most groups of them.
-const GROUP_DIGITS: usize = 3;
-const GROUPS_MAX: usize = 10;
 /// Number of code points from a letter in Hiragana to the same in Katakana.
 const KATAKANA_OFFSET: u32 = 0x60;
 
@@ -67,6 +65,7 @@ pub(super) fn terms(text: &str, mut each: impl FnMut(Term<'_>)) {
 ///   common words of chat are in Hiragana, and folded.
 /// - Thai and Lao keep their tone marks, and the parts of a Korean syllable are the syllable.
 /// - A number with separators between its thousands is also a word of its digits.
+/// - A nasal consonant of Hindi has the sign that is written for it; see [`nasal_sign`].
 pub(crate) fn terms_with_ranges<'a>(
     texts: impl IntoIterator<Item = &'a str>,
     each: impl FnMut(Term<'_>, Range<usize>, TokenKind),
@@ -89,15 +88,6 @@ enum NgramScript {
     Syllabic,
     /// Thai, Lao, Khmer, Burmese, Tibetan: runs of three letters.
     Alphabetic,
-}
-
-/// The groups of digits of a number so far, such as `12,000`.
-#[derive(Debug, Default)]
-struct SeparatedNumber {
-    digits: String,
-    range: Range<usize>,
-    groups: usize,
-    separator: Option<char>,
 }
 
 #[derive(Debug, Default)]
@@ -186,6 +176,7 @@ impl NgramTokenizer {
         } else if c.is_alphanumeric() {
             self.end_run(each);
             self.start_word();
+            self.shorten_nasal(c);
             fold_char(c, |letter| self.word.push(letter));
             self.lower.extend(c.to_lowercase());
         } else if is_mark(c) {
@@ -230,6 +221,25 @@ impl NgramTokenizer {
         }
     }
 
+    /// Makes a nasal consonant at the end of the word the sign that is written for it before a letter.
+    fn shorten_nasal(&mut self, next: char) {
+        if !self.for_archive || !matches!(next, '\u{900}'..='\u{AFF}') {
+            return;
+        }
+        let joined = self.lower.trim_end_matches(['\u{200C}', '\u{200D}']);
+        let mut letters = joined.chars();
+        let (virama, nasal) = (letters.next_back(), letters.next_back());
+        let sign = nasal.zip(virama).and_then(|(nasal, virama)| nasal_sign(nasal, virama, next));
+        // The word has no virama.
+        if let Some(sign) = sign.filter(|_| self.word.chars().next_back() == nasal) {
+            let kept = letters.as_str().len();
+            self.lower.truncate(kept);
+            self.lower.push(sign);
+            self.word.pop();
+            self.word.push(sign);
+        }
+    }
+
     fn start_word(&mut self) {
         if self.word.is_empty() {
             self.word_start = self.position;
@@ -267,35 +277,19 @@ impl NgramTokenizer {
         range: &Range<usize>,
         each: &mut impl FnMut(Term<'_>, Range<usize>, TokenKind),
     ) {
-        let is_number = self.word.bytes().all(|byte| byte.is_ascii_digit());
-        let number = &self.number;
-        let continues = is_number
-            && self.word.len() == GROUP_DIGITS
-            && (1..GROUPS_MAX).contains(&number.groups)
-            && range.start == number.range.end + 1
-            && self.separator.is_some_and(is_separator)
-            && (number.groups == 1 || number.separator == self.separator);
+        let continues = self.number.continues_with(&self.word, range.start, self.separator);
         if !continues {
             self.end_number(each);
         }
-        if is_number && self.word.len() <= GROUP_DIGITS {
-            let number = &mut self.number;
-            let start = if continues { number.range.start } else { range.start };
-            number.digits.push_str(&self.word);
-            number.range = start..range.end;
-            number.groups += 1;
-            number.separator = self.separator;
-        }
+        self.number.add(&self.word, range, self.separator);
     }
 
     /// Ends a number with separators.
     fn end_number(&mut self, each: &mut impl FnMut(Term<'_>, Range<usize>, TokenKind)) {
-        let number = &mut self.number;
-        if number.groups > 1 {
-            each(Term::Word(&number.digits, &number.digits), number.range.clone(), TokenKind::Extra);
+        if let Some(digits) = self.number.digits() {
+            each(Term::Word(digits, digits), self.number.range(), TokenKind::Extra);
         }
-        number.digits.clear();
-        number.groups = 0;
+        self.number.clear();
     }
 
     /// Makes the word its stem.
@@ -351,11 +345,6 @@ impl NgramTokenizer {
         self.ngram.extend(self.run.get(letters.clone()).unwrap_or_default());
         each(Term::Ngram(&self.ngram), self.run_range(letters), kind);
     }
-}
-
-/// Whether a character may stand between the thousands of a number. A plain space is between two numbers, too.
-fn is_separator(c: char) -> bool {
-    matches!(c, ',' | '.' | '\'' | '’' | '\u{A0}' | '\u{2009}' | '\u{202F}')
 }
 
 /// Whether a character is a tone mark of Thai or Lao. Words differ in it alone.

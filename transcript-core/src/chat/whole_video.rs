@@ -183,7 +183,11 @@ pub(super) fn has_unspaced_words(message: &str) -> bool {
 }
 
 /// The words of a request that are neither part of its phrase nor about the form of the answer.
-fn other_words(message: &str, index: &SearchIndex, is_part: impl Fn(&str) -> bool) -> Vec<QueryWord> {
+pub(super) fn other_words(
+    message: &str,
+    index: &SearchIndex,
+    is_part: impl Fn(&str) -> bool,
+) -> Vec<QueryWord> {
     let common = index.common_words(message);
     let words = message.split_whitespace().filter(|word| !is_part(word) && !describes_form(word));
     words.flat_map(|word| query_words(word, common)).filter(|word| !word.is_common).collect()

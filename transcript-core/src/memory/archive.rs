@@ -363,6 +363,11 @@ impl Archive for MemoryArchive {
         Ok(())
     }
 
+    async fn record_unindexed_video(&self, video: &VideoId) -> Result<()> {
+        self.state.lock().unindexed.record(video);
+        Ok(())
+    }
+
     async fn list_tracks(&self, page: PageRequest) -> Result<Page<ArchivedTrack>> {
         let after =
             page.after.as_ref().map(|cursor| parse_track_cursor(cursor).ok_or_else(no_cursor)).transpose()?;

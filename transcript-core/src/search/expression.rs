@@ -3,6 +3,7 @@
 use super::{
     SearchQuery,
     months::month_prefixes,
+    phrase::RUN_END,
     query::{PHRASE_WORDS_MAX, QueryTerm, ordered_terms},
     tokens::{
         any_term, is_alphabetic, is_short_ngram, is_single_ideograph, language_script_term, marked_stem,
@@ -10,6 +11,7 @@ use super::{
     },
 };
 use crate::{
+    chat::fold::nasal_endings,
     time::Timestamp,
     transcript::script::{Script, char_script},
 };
@@ -34,7 +36,7 @@ pub enum TermCondition {
 impl TermCondition {
     /// What an index can check of the condition.
     ///
-    /// A single Chinese character has no place in the order of its terms.
+    /// A single Chinese character has no place in the order of its terms, and its n-grams are those of any runs.
     fn without_characters(&self) -> Self {
         let all =
             |conditions: &[Self]| -> Vec<Self> { conditions.iter().map(Self::without_characters).collect() };
@@ -50,8 +52,9 @@ impl TermCondition {
 
 /// The parts of a phrase without single Chinese characters, and these characters anywhere.
 fn without_characters(words: &[String], in_order: fn(Vec<String>) -> TermCondition) -> TermCondition {
+    let words: Vec<String> = words.iter().filter(|word| *word != RUN_END).cloned().collect();
     if !words.iter().any(|word| is_single_ideograph(word)) {
-        return in_order(words.to_vec());
+        return in_order(words);
     }
     let is_same = |one: &String, other: &String| !is_single_ideograph(one) && !is_single_ideograph(other);
     let parts = words.chunk_by(is_same).map(|part| match part {
@@ -132,7 +135,7 @@ impl SearchQuery {
             .iter()
             .map(|name| TermCondition::Term(platform_term(*name)))
             .collect()));
-        all.extend(any(filters.channels.iter().cloned().map(TermCondition::Channel).collect()));
+        all.extend(any(filters.channels.iter().flatten().cloned().map(TermCondition::Channel).collect()));
         if all.is_empty() && (filters.before.is_some() || filters.after.is_some()) {
             all.push(TermCondition::Term(any_term()));
         }
@@ -164,7 +167,10 @@ impl SearchQuery {
             QueryTerm::All(terms) => {
                 TermCondition::All(terms.iter().map(|term| self.condition(term, mode)).collect())
             }
-            QueryTerm::Prefix(prefix) => TermCondition::Prefix(prefix.clone()),
+            QueryTerm::Any(terms) => {
+                TermCondition::Any(terms.iter().map(|term| self.condition(term, mode)).collect())
+            }
+            QueryTerm::Prefix(prefix) => prefix_condition(prefix),
         }
     }
 
@@ -193,6 +199,17 @@ fn phrase(mut words: Vec<String>) -> TermCondition {
         1 => TermCondition::Term(words.pop().unwrap_or_default()),
         _ => TermCondition::Phrase(words),
     }
+}
+
+/// The beginning of a word, in Hindi with a nasal consonant at its end also in the form that has a sign for it.
+fn prefix_condition(prefix: &str) -> TermCondition {
+    let mut letters = prefix.chars();
+    let nasal = letters.next_back();
+    let before = letters.as_str();
+    let mut forms = vec![TermCondition::Prefix(prefix.to_owned())];
+    let endings = nasal.into_iter().flat_map(nasal_endings);
+    forms.extend(endings.map(|[sign, next]| TermCondition::Prefix(format!("{before}{sign}{next}"))));
+    if forms.len() == 1 { forms.remove(0) } else { TermCondition::Any(forms) }
 }
 
 /// A run without spaces.
@@ -312,6 +329,15 @@ mod tests {
         check("서울에서", "('서울 울에 에서' | '서울 울에' | 서울)");
         check("물", "물*");
         check("ไฟ", "ไฟ*");
+        check("\"東京 大学\"", "('東京 大学' | '東京 京大 大学')");
+    }
+
+    #[test]
+    fn expression_prefix_has_forms_of_nasal() {
+        check("हिन्दी lang:mr", "हिंदी ··mr·deva");
+        check("हिन्द*", "हिंद*");
+        check("हिन्*", "(हिन* | हिंत* | हिंथ* | हिंद* | हिंध*)");
+        check("ben*", "ben*");
     }
 
     #[test]
@@ -323,6 +349,9 @@ mod tests {
         let query = query.for_index();
         assert_eq!(shown(&query.all), "(3 & 月) ('火山 山爆 3' & 月 & rain) ((channel 'b' & 站) | (王))");
         assert_eq!((query.none.len(), show(&query.none[0])), (2, "火山".to_owned()));
+        let query = SearchQuery::parse("\"東京 京都\" -\"東京 京都\"").compile(RunMode::Strict).unwrap();
+        let query = query.for_index();
+        assert_eq!((shown(&query.all).as_str(), query.none.len()), ("('東京 京都' | '東京 京京 京都')", 0));
     }
 
     #[test]

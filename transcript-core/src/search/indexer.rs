@@ -3,7 +3,8 @@
 use std::{
     collections::BTreeSet,
     slice,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use super::{
@@ -13,9 +14,9 @@ use super::{
 use crate::{
     archive::{Archive, ArchivedTrack, ChangedVideo, FindOutcome, StoredTranscript},
     chat::cpu_pool::CpuPool,
-    error::{Error, ErrorKind, Result},
+    error::{Error, ErrorKind, Result, Retry},
     page::PageRequest,
-    time::Clock,
+    time::{Clock, Timestamp},
     video::VideoId,
 };
 
@@ -29,6 +30,11 @@ const PUT_BYTES: usize = 4 << 20;
 /// Most changes that are left in the archive's list because they could not be indexed. It is less than one list has; see
 /// [`Archive::unindexed_videos`].
 const SKIPPED_MAX: usize = 64;
+/// How often a video is put alone before the index is taken to be too slow for it, and when it is tried again.
+const SLOW_PUTS_MAX: u32 = 2;
+const SLOW_RETRY: Duration = Duration::from_secs(60 * 60);
+/// Slow videos after which a put ends with an error: each takes two timeouts.
+const SLOW_VIDEOS_MAX: usize = 3;
 
 /// What one step did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -65,8 +71,19 @@ pub struct Indexer {
     pool: CpuPool,
     tokenizers: IndexTokenizers,
     /// Changes that could not be indexed. The archive still lists them, so that a later version tries them again.
-    skipped: Arc<Mutex<Vec<ChangedVideo>>>,
+    skipped: Arc<Mutex<Vec<SkippedVideo>>>,
 }
+
+/// A video that could not be indexed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct SkippedVideo {
+    change: ChangedVideo,
+    /// When it is tried again, if it took too long; `None`: by the next process.
+    retry_at: Option<Timestamp>,
+}
+
+/// The change of all videos of a build. The archive lists none with it.
+const BUILD_CHANGE: u64 = 0;
 
 impl Indexer {
     /// An indexer whose work on long transcripts runs on this runtime.
@@ -162,27 +179,37 @@ impl Indexer {
 
     /// Some of the videos that changed, without those that could not be indexed.
     pub(super) async fn changed_videos(&self, limit: u32) -> Result<Vec<ChangedVideo>> {
-        let skipped = self.skipped.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let skipped = self.lock_skipped().clone();
         let listed = limit.saturating_add(u32::try_from(skipped.len()).unwrap_or(u32::MAX));
         let mut changed = self.archive.unindexed_videos(listed).await?;
+        // A slow one may be in the index without its text, although another indexer deleted it from the list.
+        let is_of = |item: &SkippedVideo| changed.iter().any(|change| change.video == item.change.video);
+        for lost in skipped.iter().filter(|item| item.retry_at.is_some() && !is_of(item)) {
+            self.archive.record_unindexed_video(&lost.change.video).await?;
+        }
         // One that is listed no more was repaired or deleted.
-        let mut known = self.skipped.lock().unwrap_or_else(PoisonError::into_inner);
-        known.retain(|item| changed.contains(item) || !skipped.contains(item));
-        drop(known);
-        changed.retain(|item| !skipped.contains(item));
+        let is_listed = |item: &SkippedVideo| changed.contains(&item.change);
+        self.lock_skipped().retain(|item| is_listed(item) || !skipped.contains(item));
+        let now = self.clock.now();
+        let waits = |item: &SkippedVideo| item.retry_at.is_none_or(|time| time > now);
+        changed.retain(|change| !skipped.iter().any(|item| waits(item) && item.change == *change));
         changed.truncate(limit as usize);
         Ok(changed)
     }
 
-    /// Leaves a change in the archive's list; returns whether it may stay there.
-    fn skip(&self, change: &ChangedVideo) -> bool {
-        let mut skipped = self.skipped.lock().unwrap_or_else(PoisonError::into_inner);
-        skipped.retain(|earlier| earlier.video != change.video);
-        let may_stay = skipped.len() < SKIPPED_MAX;
-        if may_stay {
-            skipped.push(change.clone());
+    fn lock_skipped(&self) -> MutexGuard<'_, Vec<SkippedVideo>> {
+        self.skipped.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Leaves a change in the archive's list; returns whether there is a place for it.
+    fn skip(&self, change: &ChangedVideo, retry_at: Option<Timestamp>) -> bool {
+        let mut skipped = self.lock_skipped();
+        skipped.retain(|earlier| earlier.change.video != change.video);
+        let has_place = skipped.len() < SKIPPED_MAX;
+        if has_place {
+            skipped.push(SkippedVideo { change: change.clone(), retry_at });
         }
-        may_stay
+        has_place
     }
 
     /// Indexes the videos that changed.
@@ -191,7 +218,7 @@ impl Indexer {
         for item in changed {
             match self.read_video(&item.video, item.change).await? {
                 Some(read) => batch.add(read, item),
-                None if self.skip(item) => {}
+                None if self.skip(item, None) => {}
                 None => batch.changes.push(item.clone()),
             }
             if batch.bytes >= PUT_BYTES {
@@ -208,39 +235,87 @@ impl Indexer {
         }
         // An archive that numbers no change cannot be seen to go back.
         let state_to_put = Some(state).filter(|state| state.newest_change.is_some());
-        let rejected = self.put_videos(&videos, state.generation, state_to_put).await?;
-        changes.retain(|change| !rejected.contains(&change.video) || !self.skip(change));
+        // Those that are due. One that fails again is skipped again.
+        self.lock_skipped().retain(|item| !changes.contains(&item.change));
+        self.put_videos(&videos, state.generation, state_to_put).await?;
+        let skipped = self.lock_skipped().clone();
+        changes.retain(|change| skipped.iter().all(|item| item.change != *change));
         // A video that changed again since it was listed stays listed.
         self.archive.delete_unindexed_videos(&changes).await
     }
 
-    /// Puts videos; returns those whose documents the index rejects. It has none of theirs then, and all others.
+    /// Puts videos. Those whose documents the index rejects, or for which it takes too long, are left out.
     async fn put_videos(
         &self,
         videos: &[IndexedVideo],
         generation: u64,
         state: Option<&RebuildState>,
-    ) -> Result<Vec<VideoId>> {
+    ) -> Result<()> {
         match self.index.put(videos, generation, state).await {
+            // If this fails too, the index is out of reach.
+            Err(error) if is_timeout(&error) && !videos.is_empty() => {
+                self.index.put(&[], generation, None).await?;
+            }
             Err(error) if is_rejection(&error) && !videos.is_empty() => {}
-            put => return put.map(|()| Vec::new()),
+            put => return put,
         }
-        let mut rejected = Vec::new();
-        for indexed in videos {
-            match self.index.put(slice::from_ref(indexed), generation, None).await {
-                Err(error) if is_rejection(&error) => {
-                    let video = indexed.video.clone();
-                    let empty = IndexedVideo { video, change: indexed.change, documents: Vec::new() };
-                    // If this fails too, the error is not one of the video.
-                    self.index.put(&[empty], generation, None).await?;
-                    tracing::warn!(video = %indexed.video, %error, "video rejected by the search index");
-                    rejected.push(indexed.video.clone());
-                }
-                put => put?,
+        // The shortest first: if the index is too slow for these, it is so for all.
+        let mut videos: Vec<&IndexedVideo> = videos.iter().collect();
+        videos.sort_by_cached_key(|video| text_bytes(video));
+        let (mut slow, mut has_put) = (Vec::new(), false);
+        for video in videos {
+            match self.put_alone(video, generation).await? {
+                None => has_put = true,
+                Some(error) if is_timeout(&error) => slow.push((video, error)),
+                Some(error) => self.leave_out(video, &error, generation).await?,
+            }
+            if slow.len() >= SLOW_VIDEOS_MAX {
+                break;
             }
         }
-        self.index.put(&[], generation, state).await?;
-        Ok(rejected)
+        let is_full = slow.len() >= SLOW_VIDEOS_MAX;
+        // Of an index that is too slow for all, one video is left out: if all are slow, the next step has one less.
+        let left_out = if has_put || !is_full { slow.len() } else { 1 };
+        for (video, error) in slow.iter().take(left_out) {
+            self.leave_out(video, error, generation).await?;
+        }
+        match slow.pop() {
+            Some((_, error)) if is_full => Err(error),
+            _ => self.index.put(&[], generation, state).await,
+        }
+    }
+
+    /// Puts a video without its documents. It stays in the archive's list, or is recorded there by a build, so that it
+    /// is tried again.
+    async fn leave_out(&self, indexed: &IndexedVideo, error: &Error, generation: u64) -> Result<()> {
+        let (video, change) = (indexed.video.clone(), indexed.change);
+        let empty = IndexedVideo { video: video.clone(), change, documents: Vec::new() };
+        // If this fails too, the error is not one of the video.
+        self.index.put(&[empty], generation, None).await?;
+        tracing::warn!(%video, %error, "video left out of the search index");
+        if change == BUILD_CHANGE {
+            return self.archive.record_unindexed_video(&video).await;
+        }
+        let retry_at = is_timeout(error).then(|| self.clock.now().plus(SLOW_RETRY));
+        let has_place = self.skip(&ChangedVideo { video: video.clone(), change }, retry_at);
+        if has_place || retry_at.is_none() {
+            return Ok(());
+        }
+        // Its change must stay in the list, but behind all others.
+        self.archive.record_unindexed_video(&video).await?;
+        Err(error.clone())
+    }
+
+    /// Puts one video; returns the error that may be due to its documents.
+    async fn put_alone(&self, indexed: &IndexedVideo, generation: u64) -> Result<Option<Error>> {
+        let mut puts = 1;
+        loop {
+            match self.index.put(slice::from_ref(indexed), generation, None).await {
+                Err(error) if is_timeout(&error) && puts < SLOW_PUTS_MAX => puts += 1,
+                Err(error) if is_timeout(&error) || is_rejection(&error) => return Ok(Some(error)),
+                put => return put.map(|()| None),
+            }
+        }
     }
 
     /// Indexes some tracks of the archive, from where the build ended before.
@@ -250,8 +325,11 @@ impl Indexer {
         state.tracks = state.tracks.saturating_add(page.items.len() as u64);
         let videos: BTreeSet<VideoId> = page.items.into_iter().map(|track| track.video).collect();
         let mut batch = IndexBatch::default();
-        for video in &videos {
-            let Some((indexed, bytes)) = self.read_video(video, 0).await? else { continue };
+        let waits = |video: &VideoId| {
+            self.lock_skipped().iter().any(|item| item.retry_at.is_some() && item.change.video == *video)
+        };
+        for video in videos.iter().filter(|video| !waits(video)) {
+            let Some((indexed, bytes)) = self.read_video(video, BUILD_CHANGE).await? else { continue };
             batch.videos.push(indexed);
             batch.bytes += bytes;
             if batch.bytes >= PUT_BYTES {
@@ -310,6 +388,16 @@ impl Indexer {
 /// Whether an index may have refused a video. A full disk, for instance, concerns all of them.
 fn is_rejection(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Unexpected | ErrorKind::Invalid)
+}
+
+/// The length of a video's terms.
+fn text_bytes(video: &IndexedVideo) -> usize {
+    video.documents.iter().flat_map(|document| &document.rows).map(|row| row.words.len()).sum()
+}
+
+/// Whether an index took too long. It may be out of reach, or too slow for a video.
+fn is_timeout(error: &Error) -> bool {
+    error.kind() == ErrorKind::Unavailable && error.retry() == Retry::Backoff
 }
 
 /// Videos that are put together.

@@ -12,6 +12,8 @@ mod indexer;
 mod moments;
 mod months;
 mod newest;
+mod phrase;
+mod pieces;
 mod query;
 mod service;
 mod suggestion;
@@ -31,7 +33,9 @@ pub use expression::{IndexQuery, TermCondition};
 pub use indexer::{IndexProgress, Indexer};
 pub use moments::{MOMENTS_MAX, SearchMoment};
 pub use query::{QUERY_CHARS_MAX, QUERY_TERMS_MAX, SearchFilters, SearchQuery};
-pub use service::{ArchiveSearch, LIMIT_MAX, SearchPage, SearchParams, SearchResult, SearchTotal};
+pub use service::{
+    ArchiveSearch, LIMIT_MAX, SearchPage, SearchParams, SearchResult, SearchTotal, UnfilteredSearch,
+};
 
 use crate::{
     error::Result,

@@ -5,10 +5,13 @@
 
 use std::str::FromStr;
 
-use icu_normalizer::ComposingNormalizerBorrowed;
 use jiff::civil;
 
-use super::tokens::{cut, is_alphabetic, is_short_ngram};
+use super::{
+    phrase::phrase_forms,
+    pieces::{QueryPiece, split},
+    tokens::{cut, is_short_ngram},
+};
 use crate::{
     chat::{
         fold::fold,
@@ -18,8 +21,6 @@ use crate::{
     transcript::LanguageTag,
     video::Platform,
 };
-
-const NFC: ComposingNormalizerBorrowed<'static> = ComposingNormalizerBorrowed::new_nfc();
 
 /// Longest query, in characters. The rest is ignored.
 pub const QUERY_CHARS_MAX: usize = 1_000;
@@ -54,8 +55,8 @@ pub struct SearchFilters {
     pub languages: Vec<LanguageTag>,
     /// Platforms of the video; none: all.
     pub platforms: Vec<Platform>,
-    /// Words of the channel's name, as those of a phrase; none: all.
-    pub(super) channels: Vec<Vec<String>>,
+    /// For each channel, the forms of its name, with their words as those of a phrase; none: all.
+    pub(super) channels: Vec<Vec<Vec<String>>>,
     /// Only videos published before this time; without a date of publication, archived before it.
     pub before: Option<Timestamp>,
     /// Only videos published at this time or later.
@@ -73,6 +74,8 @@ pub(super) enum QueryTerm {
     Phrase(Vec<String>),
     /// All of these, which were typed without a space.
     All(Vec<QueryTerm>),
+    /// At least one of these.
+    Any(Vec<QueryTerm>),
     /// The beginning of a word.
     Prefix(String),
 }
@@ -149,8 +152,8 @@ impl SearchQuery {
                 Platform::parse(value).map(|platform| push_bounded(&mut filters.platforms, platform))
             }
             "channel" => {
-                let words = phrase_words(value);
-                (!words.is_empty()).then(|| push_bounded(&mut filters.channels, words))
+                let forms = phrase_forms(value);
+                (!forms.is_empty()).then(|| push_bounded(&mut filters.channels, forms))
             }
             "before" => parse_day(value).map(|day| filters.before = Some(day)),
             "after" => parse_day(value).map(|day| filters.after = Some(day)),
@@ -158,6 +161,21 @@ impl SearchQuery {
         }
         .is_some()
     }
+}
+
+/// The text of a query without its filters.
+pub(super) fn text_without_filters(text: &str) -> String {
+    let mut query = SearchQuery::default();
+    let mut kept: Vec<QueryPiece> = Vec::new();
+    for piece in split(text) {
+        if piece.is_quoted || !query.add_filter(&piece) {
+            kept.push(piece);
+            continue;
+        }
+        // A filter ends the alternatives before it: an `OR` before it would join what is behind it.
+        while kept.pop_if(|last| last.is_or || term_of(last).is_none()).is_some() {}
+    }
+    kept.into_iter().map(|piece| piece.source).collect::<Vec<_>>().join(" ")
 }
 
 impl FromStr for SearchQuery {
@@ -183,100 +201,26 @@ fn push_bounded<T>(list: &mut Vec<T>, item: T) {
     }
 }
 
-/// A piece of a query between white space, or between quotation marks.
-#[derive(Debug, Default)]
-struct QueryPiece {
-    text: String,
-    is_quoted: bool,
-    is_excluded: bool,
-    is_or: bool,
-}
-
-/// Splits a query into pieces.
-fn split(text: &str) -> Vec<QueryPiece> {
-    // Letters are counted, of Korean by syllable.
-    let typed: String = text.chars().take(QUERY_CHARS_MAX).collect();
-    // NFC would reorder the marks of Thai and others, which an index has as they are written.
-    let is_composed = !typed.chars().any(is_alphabetic);
-    let typed = if is_composed { NFC.normalize(&typed) } else { typed.as_str().into() };
-    let letters: Vec<char> = typed.chars().map(plain_quote).collect();
-    let mut pieces = Vec::new();
-    let mut at = 0;
-    while let Some(letter) = letters.get(at) {
-        if letter.is_whitespace() || letter.is_control() {
-            at += 1;
-            continue;
-        }
-        let is_excluded = is_minus(*letter) && letters.get(at + 1).is_some_and(|next| !next.is_whitespace());
-        let start = if is_excluded { at + 1 } else { at };
-        let (mut piece, end) = read_piece(&letters, start);
-        piece.is_excluded = is_excluded;
-        piece.is_or = !piece.is_quoted && !is_excluded && piece.text == "OR";
-        pieces.push(piece);
-        at = end.max(at + 1);
-    }
-    pieces
-}
-
-/// Reads a piece and returns where it ends. A quotation mark after a colon quotes the value of a filter.
-fn read_piece(letters: &[char], start: usize) -> (QueryPiece, usize) {
-    let closing = |from: usize| {
-        let rest = letters.get(from..).unwrap_or_default();
-        rest.iter().position(|letter| *letter == '"').map(|length| from + length)
-    };
-    let text = |from: usize, to: usize| letters.get(from..to).unwrap_or_default().iter().collect::<String>();
-    if letters.get(start) == Some(&'"')
-        && let Some(end) = closing(start + 1)
-    {
-        return (
-            QueryPiece { text: text(start + 1, end), is_quoted: true, ..QueryPiece::default() },
-            end + 1,
-        );
-    }
-    let mut end = start + 1;
-    while let Some(letter) = letters.get(end) {
-        if letter.is_whitespace() || letter.is_control() {
-            break;
-        }
-        if *letter == '"' {
-            let is_value = letters.get(end - 1) == Some(&':');
-            let Some(close) = closing(end + 1).filter(|_| is_value) else { break };
-            let value = format!("{}{}", text(start, end), text(end + 1, close));
-            return (QueryPiece { text: value, ..QueryPiece::default() }, close + 1);
-        }
-        end += 1;
-    }
-    (QueryPiece { text: text(start, end), ..QueryPiece::default() }, end)
-}
-
-fn plain_quote(letter: char) -> char {
-    if matches!(letter, '“' | '”' | '„' | '«' | '»' | '＂') { '"' } else { letter }
-}
-
-fn is_minus(letter: char) -> bool {
-    matches!(letter, '-' | '−' | '－')
-}
-
 /// The term of a piece; `None` if it has no letter or digit.
 fn term_of(piece: &QueryPiece) -> Option<QueryTerm> {
     if piece.is_quoted {
-        let words = phrase_words(&piece.text);
-        let is_short = matches!(words.as_slice(), [word] if is_short_ngram(word));
-        return match words.len() {
-            0 => None,
-            // Too few characters of an unspaced script for an n-gram.
-            _ if is_short && has_unordered_run(&piece.text) => {
-                term_of(&QueryPiece { text: piece.text.clone(), ..QueryPiece::default() })
-            }
-            _ => Some(QueryTerm::Phrase(words)),
-        };
-    }
-    if let Some(beginning) = piece.text.strip_suffix('*') {
-        let folded = fold(beginning);
-        let is_one_word = matches!(unquoted_terms(beginning).as_slice(), [QueryTerm::Word { .. }]);
-        if is_one_word && folded.chars().count() >= PREFIX_LETTERS_MIN {
-            return Some(QueryTerm::Prefix(cut(&folded).to_owned()));
+        let forms = phrase_forms(&piece.text);
+        // Too few characters of an unspaced script for an n-gram.
+        if let [words] = forms.as_slice()
+            && let [word] = words.as_slice()
+            && is_short_ngram(word)
+            && has_unordered_run(&piece.text)
+        {
+            return term_of(&QueryPiece { text: piece.text.clone(), ..QueryPiece::default() });
         }
+        let mut phrases: Vec<_> = forms.into_iter().map(QueryTerm::Phrase).collect();
+        return if phrases.len() > 1 { Some(QueryTerm::Any(phrases)) } else { phrases.pop() };
+    }
+    if let Some(beginning) = piece.text.strip_suffix('*')
+        && let [QueryTerm::Word { folded, .. }] = unquoted_terms(beginning).as_slice()
+        && folded.chars().count() >= PREFIX_LETTERS_MIN
+    {
+        return Some(QueryTerm::Prefix(folded.clone()));
     }
     if let Some(digits) = joined_number(&piece.text) {
         let folded = cut(&digits).to_owned();
@@ -373,13 +317,6 @@ pub(super) fn ordered_terms(text: &str) -> Vec<String> {
     terms
 }
 
-/// The terms of a phrase, of which an index has a limited number.
-fn phrase_words(text: &str) -> Vec<String> {
-    let mut words = ordered_terms(text);
-    words.truncate(PHRASE_WORDS_MAX);
-    words
-}
-
 /// Whether a text of one ordered term is a run that is shorter than the pairs of an index.
 fn has_unordered_run(text: &str) -> bool {
     matches!(unquoted_terms(text).as_slice(), [QueryTerm::Run(_)])
@@ -413,6 +350,7 @@ mod tests {
             QueryTerm::Run(run) => format!("<{run}>"),
             QueryTerm::Phrase(words) => format!("\"{}\"", words.join(" ")),
             QueryTerm::All(terms) => terms.iter().map(show).collect::<Vec<_>>().join("&"),
+            QueryTerm::Any(terms) => terms.iter().map(show).collect::<Vec<_>>().join("|"),
             QueryTerm::Prefix(prefix) => format!("{prefix}*"),
         }
     }
@@ -466,14 +404,32 @@ mod tests {
         let filters = query.filters;
         let languages: Vec<_> = filters.languages.iter().map(LanguageTag::as_str).collect();
         assert_eq!((languages, filters.platforms), (vec!["de", "pt-BR"], vec![Platform::YouTube]));
-        assert_eq!(filters.channels, [["bbc", "news"]]);
-        assert_eq!(SearchQuery::parse("channel:B站").filters.channels, [["b", "站"]]);
-        assert_eq!(SearchQuery::parse("channel:王").filters.channels, [["王"]]);
+        assert_eq!(filters.channels, [[["bbc", "news"]]]);
+        assert_eq!(SearchQuery::parse("channel:B站").filters.channels, [[["b", "站"]]]);
+        assert_eq!(SearchQuery::parse("channel:王").filters.channels, [[["王"]]]);
+        let channels = SearchQuery::parse("channel:\"東京 大学 病院 前\" channel:BBC").filters.channels;
+        assert_eq!(channels.iter().map(Vec::len).collect::<Vec<_>>(), [8, 1]);
         assert_eq!(filters.before.unwrap().to_string(), "2024-01-01T00:00:00Z");
         assert_eq!(filters.after.unwrap().to_string(), "2023-02-28T00:00:00Z");
         assert!(!SearchQuery::parse("lang:de").is_empty());
         assert!(SearchQuery::parse(" … ").is_empty());
         assert_eq!(SearchQuery::parse("before:2024-02-31").filters.before, None);
+    }
+
+    #[test]
+    fn query_without_filters_has_its_other_pieces() {
+        for (text, expect) in [
+            (
+                "sea  lang:de \"lang:de\" -channel:x channel:\"BBC News\" before:soon",
+                "sea \"lang:de\" -channel:x before:soon",
+            ),
+            ("tea OR lang:de coffee", "tea coffee"),
+            ("tea OR OR … lang:de coffee", "tea coffee"),
+            ("tea OR lang:de OR coffee", "tea OR coffee"),
+            ("tea lang:de OR coffee", "tea OR coffee"),
+        ] {
+            assert_eq!(text_without_filters(text), expect, "{text}");
+        }
     }
 
     #[test]
@@ -490,6 +446,16 @@ mod tests {
         fn query_any_text_is_parsed(text in "[\\PC\"*: \u{0}-\u{1f}-]{0,60}") {
             let query = SearchQuery::parse(&text);
             prop_assert!(query.groups.iter().all(|group| !group.is_empty()));
+        }
+
+        #[test]
+        fn query_without_filters_has_the_same_words(
+            text in "((tea|coffee|OR|-milk|\"a b\"|…|lang:de|channel:\"x y\"|before:soon) ){0,9}",
+        ) {
+            let words = text_without_filters(&text);
+            let mut query = SearchQuery::parse_parts(&text);
+            query.filters = SearchFilters::default();
+            prop_assert_eq!(SearchQuery::parse_parts(&words), query, "{}", words);
         }
     }
 }

@@ -1,14 +1,16 @@
 //! Searches the archive.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use sha2::{Digest, Sha256};
 
 use super::{
-    ArchiveIndex, Candidate, CandidateRequest, IndexQuery, SearchMoment, SearchQuery, SearchSort,
+    ArchiveIndex, Candidate, CandidateRequest, IndexQuery, SearchFilters, SearchMoment, SearchQuery,
+    SearchSort,
     expression::RunMode,
     moments::moments,
     newest,
+    query::text_without_filters,
     suggestion::{suggest, written_words},
     text_match::{SpokenWords, match_text},
     tokens::IndexTokenizers,
@@ -54,6 +56,8 @@ pub struct SearchParams {
     /// Whether the transcripts of the hits have their segments. Without them, a page takes little memory.
     #[default(true)]
     pub with_segments: bool,
+    /// Whether a first page without hits has [`SearchPage::without_filters`], which takes up to two more searches.
+    pub with_unfiltered: bool,
 }
 
 /// Number of matching videos.
@@ -67,6 +71,15 @@ pub struct SearchTotal {
     pub is_exact: bool,
 }
 
+impl fmt::Display for SearchTotal {
+    /// Writes the number of videos in words.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let relation = if self.is_exact { "" } else { "at least " };
+        let videos = if self.value == 1 { "video" } else { "videos" };
+        write!(f, "{relation}{} {videos}", self.value)
+    }
+}
+
 /// A page of results.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SearchPage {
@@ -78,6 +91,18 @@ pub struct SearchPage {
     pub next: Option<String>,
     /// The query with its typing errors corrected, if nothing was found and the corrected query finds a video.
     pub suggestion: Option<String>,
+    /// What the query finds without its filters, if nothing was found with them; see
+    /// [`SearchParams::with_unfiltered`].
+    pub without_filters: Option<UnfilteredSearch>,
+}
+
+/// What a search without hits finds without its filters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnfilteredSearch {
+    /// The query without its filters.
+    pub query: String,
+    /// Number of matching videos, at least one.
+    pub total: SearchTotal,
 }
 
 /// A video that matches.
@@ -157,6 +182,12 @@ impl ArchiveSearch {
                 None
             });
         }
+        if page.total.value == 0 && params.with_unfiltered {
+            page.without_filters = self.unfiltered(&query, params).await.unwrap_or_else(|error| {
+                tracing::warn!(%error, "search without filters failed");
+                None
+            });
+        }
         Ok(page)
     }
 
@@ -179,6 +210,29 @@ impl ArchiveSearch {
         let Some(hit) = page.hits.first() else { return Ok(None) };
         let title = hit.stored.transcript.title.as_deref().unwrap_or_default();
         Ok(Some(suggestion.as_written(&written_words(&hit.moments, title))))
+    }
+
+    /// What the words of a query find without its filters, if it has both.
+    async fn unfiltered(
+        &self,
+        query: &SearchQuery,
+        params: &SearchParams,
+    ) -> Result<Option<UnfilteredSearch>> {
+        if query.groups.is_empty() || query.filters == SearchFilters::default() {
+            return Ok(None);
+        }
+        let params = SearchParams {
+            query: text_without_filters(&params.query),
+            sort: params.sort,
+            limit: 1,
+            with_segments: false,
+            ..SearchParams::default()
+        };
+        let Some(mut words) = parse(&params.query, &params) else { return Ok(None) };
+        words.indexed_languages.clone_from(&query.indexed_languages);
+        let page = self.first_page(&words, &params).await?;
+        let is_found = !page.hits.is_empty();
+        Ok(is_found.then_some(UnfilteredSearch { query: params.query, total: page.total }))
     }
 
     /// Reads candidates until the page is full.

@@ -1,10 +1,10 @@
 //! Corrections of typing errors: "did you mean".
 
-use super::{ArchiveIndex, SearchMoment, SearchQuery, VocabularyWord};
+use super::{ArchiveIndex, SearchMoment, SearchQuery, VocabularyWord, query::ordered_terms};
 use crate::{
     chat::{
         distance::{LETTERS_MAX, distance},
-        fold::{fold, is_mark},
+        fold::is_mark,
     },
     error::Result,
 };
@@ -29,7 +29,7 @@ impl Suggestion {
     pub(super) fn as_written(&self, written: &[String]) -> String {
         let mut text = self.text.clone();
         for word in &self.words {
-            if let Some(form) = written.iter().find(|form| fold(form) == *word) {
+            if let Some(form) = written.iter().find(|form| ordered_terms(form) == [word.as_str()]) {
                 text = replace_word(&text, word, form).unwrap_or(text);
             }
         }
@@ -117,7 +117,7 @@ fn replace_word(text: &str, word: &str, better: &str) -> Option<String> {
     while !rest.is_empty() {
         let end = rest.find(|letter: char| !is_part(letter)).unwrap_or(rest.len());
         let (part, after) = rest.split_at(end);
-        if !is_replaced && fold(part) == word {
+        if !is_replaced && ordered_terms(part) == [word] {
             result.push_str(better);
             is_replaced = true;
         } else {
@@ -134,6 +134,7 @@ fn replace_word(text: &str, word: &str, better: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chat::fold::fold;
 
     #[test]
     fn suggestion_replaces_first_typed_form() {
@@ -145,6 +146,7 @@ mod tests {
         // The vocabulary has folded words: Hindi without the sign that joins consonants.
         let typed = "बड़ा विद्यलय";
         assert_eq!(replace_word(typed, &fold("विद्यलय"), &fold("विद्यालय")).unwrap(), "बड़ा विदयालय");
+        assert_eq!(replace_word("हिन्दा", "हिंदा", "हिंदी").unwrap(), "हिंदी");
         assert_eq!(replace_word("cafe\u{301}z", "cafez", "cafes").unwrap(), "cafes");
     }
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{
-    SearchDocument, SearchMoment, SearchQuery, expression::RunMode, moments::moments, text_match::match_text,
-    tokens::IndexTokenizers,
+    SearchDocument, SearchMoment, SearchQuery, SearchTotal, expression::RunMode, moments::moments,
+    text_match::match_text, tokens::IndexTokenizers,
 };
 use crate::{
     archive::{StoredTranscript, content_digest},
@@ -236,7 +236,8 @@ fn match_phrase_has_no_extra_terms() {
     check("\"12 000\"", "en", "for 12,000 people", true);
     let mut stored = stored("ja", &["一つ"]);
     Arc::make_mut(&mut stored.transcript).author = Some("むかしが".to_owned());
-    assert!(found("channel:\"かし しが\"", &stored).is_some());
+    assert!(found("channel:\"かしが\"", &stored).is_some());
+    assert_eq!(found("channel:\"かし しが\"", &stored), None);
     assert_eq!(found("channel:\"しが が\"", &stored), None);
 }
 
@@ -287,6 +288,38 @@ fn match_marks_whole_letters_and_no_others() {
     check("ko", parts, "서울에서", Some("서울"));
     check("ko", "서", parts, Some("\u{1109}\u{1165}"));
     check("hi", "गांव", "यह गाँव है", Some("गाँव"));
+    check("hi", "हिंदी", "यह हिन्दी है", Some("हिन्दी"));
+    check("hi", "हिन्दी", "यह हिंदी है", Some("हिंदी"));
+    check("hi", "हिन्*", "यह हिंदी है", Some("हिंदी"));
+    check("mr", "सम्बन्ध", "हा संबंध", Some("संबंध"));
+    check("mr", "सन्\u{200D}त", "हा संत", Some("संत"));
+    check("mr", "अन्न", "हा अंन", None);
+    check("mr", "पन्जा", "हा पंजा", None);
+    check("gu", "હિન્દી", "આ હિંદી", Some("હિંદી"));
+    check("bn", "সংগীত", "এই সঙ্গীত", Some("সঙ্গীত"));
+    check("bn", "হিন্দি", "এই হিংদি", None);
+}
+
+#[test]
+fn match_phrase_of_runs_has_any_space() {
+    let check = |query: &str, lines: &[&str], expect: Option<&[(u32, u32)]>| {
+        let found = found(query, &stored("ja", lines));
+        let matches = found.map(|moments| moments.into_iter().next().unwrap().matches);
+        assert_eq!(matches.as_deref(), expect, "{query}: {lines:?}");
+    };
+    let query = "\"東京 大学\"";
+    check(query, &["東京大学です"], Some(&[(0, 4)]));
+    check(query, &["東京　大学です"], Some(&[(0, 2), (3, 5)]));
+    check(query, &["東京", "大学です"], Some(&[(0, 4)]));
+    check(query, &["東京の大学"], None);
+    check(query, &["大学、東京"], None);
+    check("\"東京 京都\"", &["東京都"], None);
+    check("\"東京 京都\"", &["東京 京都"], Some(&[(0, 2), (3, 5)]));
+    check("\"東京 京都\"", &["東京京都"], Some(&[(0, 4)]));
+    check("\"東京 の 大学\"", &["東京の 大学"], Some(&[(0, 3), (4, 6)]));
+    check("東京 -\"東京 大学\"", &["東京大学です"], None);
+    check("\"ไม้ ไผ่\"", &["ต้นไม้ไผ่"], Some(&[(3, 9)]));
+    check("\"ไม้ ไผ่\"", &["ต้นไม้ยาวไผ่"], None);
 }
 
 #[test]
@@ -308,6 +341,12 @@ fn match_numbers_with_separators_are_those_without() {
         assert_eq!(found(query, &stored("en", &["12, 5000 and 112000"])), None, "{query}");
     }
     assert_eq!(found("12000", &stored("en", &["for $12,000 a year"])).unwrap()[0].matches, [(5, 11)]);
+    for query in ["100000", "100,000", "1,00,000", "₹1,00,000"] {
+        for line in ["It costs ₹1,00,000.", "It costs 100,000.", "100000 people"] {
+            assert!(found(query, &stored("en", &[line])).is_some(), "{query}: {line}");
+        }
+        assert_eq!(found(query, &stored("en", &["1,00 and 1,00,00 and 12,00,000"])), None, "{query}");
+    }
 }
 
 #[test]
@@ -376,4 +415,17 @@ fn terms_of_numbers_have_their_digits() {
     check_terms(&["1,234.567"], "1 234 (1234=1,234) 567");
     check_terms(&["12", "000"], "12 000");
     check_terms(&["12,000円"], "12 000 (12000=12,000) 円");
+    check_terms(&["12,34,567 to"], "12 34 567 (1234567=12,34,567) to");
+    check_terms(&["1,00,00,000"], "1 00 00 000 (10000000=1,00,00,000)");
+    check_terms(&["1,00,000,000"], "1 00 000 (100000=1,00,000) 000");
+    check_terms(&["1,50 12,34 123,45,678"], "1 50 12 34 123 45 678 (45678=45,678)");
+}
+
+#[test]
+fn total_is_written_as_number_of_videos() {
+    for (value, is_exact, expect) in
+        [(0, true, "0 videos"), (1, true, "1 video"), (1, false, "at least 1 video"), (20, true, "20 videos")]
+    {
+        assert_eq!(SearchTotal { value, is_exact }.to_string(), expect);
+    }
 }

@@ -11,6 +11,7 @@ use super::{
     document::facets,
     expression::{IndexQuery, TermCondition},
     moments::spoken_texts,
+    phrase::RUN_END,
     tokens::{IndexTokenizer, IndexTokenizers, TokenKind, is_single_ideograph},
 };
 use crate::{archive::StoredTranscript, chat::tokenizer::is_ngram, transcript::Transcript};
@@ -176,31 +177,39 @@ fn find_phrase<'a>(
     places: impl Fn(&str) -> Option<&'a Vec<TermPlace>>,
     found: &mut Vec<TermPlace>,
 ) -> bool {
-    let list = |word: &String| Some((is_single_ideograph(word), places(word)?));
-    let Some(lists) = words.iter().map(list).collect::<Option<Vec<_>>>() else { return false };
-    let Some(((is_character, first), rest)) = lists.split_first() else { return false };
+    let (mut lists, mut is_apart) = (Vec::new(), false);
+    for word in words {
+        if word == RUN_END {
+            is_apart = true;
+            continue;
+        }
+        let Some(list) = places(word) else { return false };
+        lists.push((std::mem::take(&mut is_apart), is_single_ideograph(word), list));
+    }
+    let Some(((_, is_character, first), rest)) = lists.split_first() else { return false };
     let before = found.len();
     for place in *first {
         let mut phrase = vec![*place];
         let mut last = (*is_character, *place);
-        for (is_character, list) in rest {
-            let Some(next) = following(last, *is_character, list) else { break };
+        for (is_apart, is_character, list) in rest {
+            let is_adjoining = last.0 || *is_character || *is_apart;
+            let Some(next) = following(last.1, is_adjoining, list) else { break };
             phrase.push(next);
             last = (*is_character, next);
         }
-        if phrase.len() == words.len() {
+        if phrase.len() == lists.len() {
             found.extend(phrase);
         }
     }
     found.len() > before
 }
 
-/// The place in a list that follows a place.
+/// The place in a list that follows a place: as the next term in order, or where its letters end.
 ///
-/// A single Chinese character has no position, but adjoins its neighbours.
-fn following(last: (bool, TermPlace), is_character: bool, list: &[TermPlace]) -> Option<TermPlace> {
-    let (was_character, last) = last;
-    let index = if was_character || is_character {
+/// A single Chinese character has no position, but adjoins its neighbours; and so does the next of two runs, whose
+/// n-grams may follow each other within another run.
+fn following(last: TermPlace, is_adjoining: bool, list: &[TermPlace]) -> Option<TermPlace> {
+    let index = if is_adjoining {
         let offset = last.offset.checked_add(last.end.saturating_sub(last.start))?;
         list.binary_search_by_key(&offset, |place| place.offset)
     } else {

@@ -6,7 +6,7 @@ use std::{
 };
 
 use tokio::runtime::Handle;
-use transcript_core::{Result, search::IndexProgress};
+use transcript_core::{Error, ErrorKind, Result, search::IndexProgress};
 
 use super::SearchService;
 use crate::job::{JobHandle, RoundLog, Stopped};
@@ -14,15 +14,17 @@ use crate::job::{JobHandle, RoundLog, Stopped};
 /// Pause between two looks for changes: what is archived is found within a second. What is archived in that time is
 /// indexed together, because each step costs two commits.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
-/// Pause after the first failure; each further one doubles it up to the longest.
+/// Pause after the first failure; each further one doubles it up to the longest. It does not grow while a store is
+/// unavailable, so that what is archived after an outage is found as soon as before.
 const RETRY: Duration = Duration::from_secs(1);
 const RETRY_MAX: Duration = Duration::from_secs(60);
 /// Interval of the log lines about a build.
 const LOG_INTERVAL: Duration = Duration::from_secs(30);
 /// Name of the leader lease: of the servers on one database, one at a time indexes.
 const LEADER_NAME: &str = "search-index";
-/// Time after which another server may lead if this one died. A slower step does no harm.
-const LEAD_TIMEOUT: Duration = Duration::from_secs(10);
+/// Time after which another server may lead if this one died, in which searches miss what is archived. A slower step
+/// does no harm: two servers that index at once repeat work.
+const LEAD_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Receives the outcome of each step, and the state of the index after each look that found nothing to do. It must not
 /// block.
@@ -62,6 +64,15 @@ impl BuildLog {
     }
 }
 
+/// The pause after a failure. `retry` is the one after the next failure that is no outage.
+fn pause_after(error: &Error, retry: &mut Duration) -> Duration {
+    if error.kind() == ErrorKind::Unavailable {
+        return RETRY;
+    }
+    let longer = retry.saturating_mul(2).min(RETRY_MAX);
+    std::mem::replace(retry, longer)
+}
+
 impl IndexerJob {
     pub(super) fn start(self) -> JobHandle {
         JobHandle::start(&Handle::current(), |stopped| self.run(stopped))
@@ -84,10 +95,7 @@ impl IndexerJob {
                     // Other work of the process goes on between the steps of a build.
                     if is_step && progress.has_more() { Duration::from_millis(5) } else { POLL_INTERVAL }
                 }
-                Ok(Err(_)) => {
-                    let longer = retry.saturating_mul(2).min(RETRY_MAX);
-                    std::mem::replace(&mut retry, longer)
-                }
+                Ok(Err(error)) => pause_after(&error, &mut retry),
                 Err(_) => RETRY_MAX,
             };
         }
@@ -107,5 +115,19 @@ impl IndexerJob {
             self.service.optimize().await?;
         }
         Ok((IndexProgress { state, ..IndexProgress::default() }, false))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn indexer_pause_does_not_grow_in_outage() {
+        let mut retry = RETRY;
+        let mut pauses = |error: Error| [(); 8].map(|()| pause_after(&error, &mut retry).as_secs());
+        assert_eq!(pauses(Error::unavailable("the database cannot be reached")), [1; 8]);
+        assert_eq!(pauses(Error::unexpected("a statement was rejected")), [1, 2, 4, 8, 16, 32, 60, 60]);
+        assert_eq!(pauses(Error::unavailable("the database cannot be reached")), [1; 8]);
     }
 }

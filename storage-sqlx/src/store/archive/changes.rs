@@ -54,6 +54,18 @@ impl WriteTx for DeleteListedVideosTx {
     }
 }
 
+/// Records a video that did not change, on SQLite too.
+pub(super) struct RecordUnindexedVideoTx(pub(super) String);
+
+impl WriteTx for RecordUnindexedVideoTx {
+    type Outcome = ();
+
+    async fn run<S: Session>(&self, db: &mut S) -> DbResult<()> {
+        db.execute(RECORD_UNINDEXED_VIDEO, &values![&self.0]).await?;
+        Ok(())
+    }
+}
+
 pub(super) fn decode(row: &mut Row) -> DbResult<ChangedVideo> {
     Ok(ChangedVideo { video: codec::video(row.get(0)?)?, change: row.take(1)? })
 }

@@ -411,6 +411,10 @@ impl<D: Database> Archive for SqlArchive<D> {
         self.database.run(changes::DeleteListedVideosTx { videos, statement }).await
     }
 
+    async fn record_unindexed_video(&self, video: &VideoId) -> Result<()> {
+        self.database.run(changes::RecordUnindexedVideoTx(video.to_string())).await
+    }
+
     async fn list_tracks(&self, page: PageRequest) -> Result<Page<ArchivedTrack>> {
         let (video, id) = tracks::read_cursor(page.after.as_ref())?;
         let bounds = values![video, id, codec::one_more(&page)];

@@ -105,6 +105,12 @@ async fn search_page_works_without_script() -> Result<()> {
         suggestion.contains("Did you mean") && suggestion.contains("search?q=lighthouse"),
         "{suggestion}"
     );
+    let unfiltered = page("/search?q=lighthouse+lang:de").await?.text();
+    assert!(
+        unfiltered.contains("Videos without the filters: ")
+            && unfiltered.contains("href=\"search?q=lighthouse\""),
+        "{unfiltered}"
+    );
     let hostile = page("/search?q=%3Cscript%3Ealert(1)%3C/script%3E%22%27").await?;
     assert_eq!(hostile.status, 200);
     assert!(!hostile.text().contains("<script>alert"), "{}", hostile.text());
@@ -236,6 +242,9 @@ async fn search_command_prints_hits() -> Result<()> {
             assert_eq!(serde_json::from_slice::<Value>(&ended.stdout)?["hits"], json!([]));
         }
     }
+    let filtered = run(verbatim(data.path(), &["search", "winters", "--lang", "de"]), b"")?;
+    let hint = String::from_utf8_lossy(&filtered.stderr).into_owned();
+    assert!(hint.contains("Without the filters, winters has 1 video"), "{hint}");
     assert_eq!(run(verbatim(data.path(), &["search"]), b"")?.status.code(), Some(2));
     let long = run(verbatim(data.path(), &["search", &"x".repeat(1_001)]), b"")?;
     assert_eq!(long.status.code(), Some(2));

@@ -3,7 +3,7 @@
 mod changes;
 mod keys;
 
-use std::{fmt, pin::Pin, sync::Arc};
+use std::{fmt, future::poll_fn, pin::Pin, sync::Arc, task::Poll};
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -127,10 +127,16 @@ debug_fields!(PendingWrite {});
 impl PendingWrite {
     /// Waits for the write, if there is one.
     async fn finish(&mut self) -> Result<()> {
-        let Some(write) = &mut self.0 else { return Ok(()) };
-        let written = write.await;
-        self.0 = None;
-        written
+        poll_fn(|context| {
+            // Put back only while it waits: one that panicked would panic again in each later change.
+            let Some(mut write) = self.0.take() else { return Poll::Ready(Ok(())) };
+            let written = write.as_mut().poll(context);
+            if written.is_pending() {
+                self.0 = Some(write);
+            }
+            written
+        })
+        .await
     }
 }
 
@@ -443,6 +449,13 @@ impl Archive for KeyValueArchive {
             true => Ok(()),
             false => self.write(writing, changes).await,
         }
+    }
+
+    async fn record_unindexed_video(&self, video: &VideoId) -> Result<()> {
+        let writing = self.begin().await;
+        let Some(before) = self.record(video).await? else { return Ok(()) };
+        let (change, mut record) = (VideoChange { is_change: false, is_unindexed: true }, before.clone());
+        self.write_video(writing, video, (Some(before), &mut record), change, Changes::default()).await
     }
 
     async fn list_tracks(&self, page: PageRequest) -> Result<Page<ArchivedTrack>> {

@@ -324,4 +324,17 @@ pub async fn changed_videos_are_unindexed_until_deleted(store: ArchiveStore) {
     assert_eq!(unindexed_names(&store).await, [video(1), video(2)], "withdrawals and deletions are changes");
     expect_ok(store.withdraw(&video(1), false, at(6)).await);
     assert_eq!(unindexed_names(&store).await, [video(2), video(1)], "so are restored videos");
+
+    let newest = unindexed(&store).await.iter().map(|changed| changed.change).max();
+    expect_ok(store.delete_unindexed_videos(&unindexed(&store).await).await);
+    put(&store, put_request(3, "en", "three", &[DEFAULT])).await;
+    for expected in [[video(3), video(1)], [video(1), video(3)]] {
+        let [_, recorded] = &expected;
+        let changes = expect_ok(store.change_counter().await);
+        expect_ok(store.record_unindexed_video(recorded).await);
+        let listed = unindexed(&store).await;
+        assert_eq!(unindexed_names(&store).await, expected, "a recorded video is the last one");
+        assert!(listed.iter().all(|changed| Some(changed.change) > newest), "{listed:?}, after {newest:?}");
+        assert_eq!(expect_ok(store.change_counter().await), changes, "no content changed");
+    }
 }

@@ -52,8 +52,11 @@ macro_rules! search_index_conformance_cases {
             search_scripts_without_spaces_are_found
             search_phrases_have_single_characters
             search_words_of_two_segments_are_found
+            search_phrases_of_runs_have_any_space
+            search_spellings_of_nasals_and_numbers_are_found
             search_page_of_unchecked_candidates_is_read_once
             search_filters_select_videos
+            search_without_hits_counts_those_without_filters
             search_filter_terms_are_no_words
             search_order_is_relevance_or_date
             search_pages_have_every_hit_once
@@ -75,6 +78,9 @@ macro_rules! search_index_conformance_cases {
             rebuild_follows_archive_that_went_back
             put_skips_older_change
             put_rejected_video_stops_no_other
+            put_slow_video_stops_no_other
+            build_slow_video_is_indexed_by_next_process
+            put_overloaded_index_fails_after_few_videos
             step_beside_rebuild_loses_no_change
             check_reports_differences
         }
@@ -313,6 +319,7 @@ pub async fn search_filters_select_videos(index: Arc<dyn ArchiveIndex>) {
     fixture.check("water lang:en lang:pt", "ab").await;
     fixture.check("channel:sea", "ab").await;
     fixture.check("channel:\"sea weather\"", "b").await;
+    fixture.check("channel:\"東京 大学 病院 前\" channel:weather", "b").await;
     fixture.check("platform:youtube water", "abc").await;
     fixture.check("platform:tiktok water", "").await;
     fixture.check("water before:2026-11-20", "a").await;

@@ -156,3 +156,29 @@ pub async fn search_pages_have_every_hit_once(index: Arc<dyn ArchiveIndex>) {
     let other = SearchParams { query: "other".to_owned(), cursor: first.next, ..SearchParams::default() };
     assert!(fixture.search.search(&other).await.is_err(), "a cursor of another search is rejected");
 }
+
+/// A search whose filters leave no hit has the number of videos without them.
+pub async fn search_without_hits_counts_those_without_filters(index: Arc<dyn ArchiveIndex>) {
+    let fixture = indexed(index, "en", &["the harbour wall", "a harbour"]).await;
+    for (query, expect) in [
+        ("harbour lang:de", Some(("harbour", 2))),
+        ("channel:\"Sea News\" \"harbour wall\" before:2000", Some(("\"harbour wall\"", 1))),
+        ("harbour lang:en", None),
+        ("absent lang:de", None),
+        ("harbour -harbour", None),
+        ("-harbour lang:de", None),
+        ("lang:de", None),
+    ] {
+        let params =
+            SearchParams { query: query.to_owned(), with_unfiltered: true, ..SearchParams::default() };
+        let page = fixture.page(params).await;
+        let found = page.without_filters.as_ref().map(|found| (found.query.as_str(), found.total.value));
+        assert_eq!(found, expect, "{query}");
+    }
+    let language = Some(expect_ok(LanguageTag::parse("de")));
+    let params = SearchParams { query: "harbour".to_owned(), language, ..SearchParams::default() };
+    assert_eq!(fixture.page(params.clone()).await.without_filters, None, "the search does not count them");
+    let params = SearchParams { with_unfiltered: true, ..params };
+    let found = fixture.page(params).await.without_filters.map(|found| found.total);
+    assert_eq!(found.map(|total| (total.value, total.is_exact)), Some((2, true)));
+}

@@ -69,6 +69,41 @@ pub async fn search_words_of_two_segments_are_found(index: Arc<dyn ArchiveIndex>
     fixture.check("12.000", "e").await;
 }
 
+/// A phrase of runs is found with or without a space or a break between them, and not within one run.
+pub async fn search_phrases_of_runs_have_any_space(index: Arc<dyn ArchiveIndex>) {
+    let fixture = SearchFixture::new(index);
+    let spoken: [(char, &str, &[&str]); 6] = [
+        ('a', "ja", &["東京大学です"]),
+        ('b', "ja", &["東京 大学"]),
+        ('c', "ja", &["東京", "大学"]),
+        ('d', "ja", &["大学と東京"]),
+        ('e', "ja", &["東京都"]),
+        ('f', "th", &["ต้นไม้ไผ่"]),
+    ];
+    for (letter, language, lines) in spoken {
+        fixture.put(Spoken { id: &id(letter), language, lines, ..Spoken::default() }).await;
+    }
+    fixture.index_all().await;
+    fixture.check("\"東京 大学\"", "abc").await;
+    fixture.check("東京 -\"東京 大学\"", "de").await;
+    fixture.check("\"東京 京都\"", "").await;
+    fixture.check("東京 -\"東京 京都\"", "abcde").await;
+    fixture.check("\"ไม้ ไผ่\"", "f").await;
+}
+
+/// Hindi writes a nasal before a consonant in two ways, and India groups the digits of a number in its own.
+pub async fn search_spellings_of_nasals_and_numbers_are_found(index: Arc<dyn ArchiveIndex>) {
+    let lines = ["यह हिन्दी है", "यह हिंदी है", "₹1,00,000", "100,000 or 100000"];
+    let fixture = indexed(index, "hi", &lines).await;
+    for query in ["हिंदी", "हिन्दी", "\"यह हिंदी\"", "हिन्*", "हिंद*"]
+    {
+        fixture.check(query, "ab").await;
+    }
+    for query in ["1,00,000", "100000", "100,000"] {
+        fixture.check(query, "cd").await;
+    }
+}
+
 /// A page whose candidates the archive alone can check reads them once, and may have no hits before its cursor.
 pub async fn search_page_of_unchecked_candidates_is_read_once(index: Arc<dyn ArchiveIndex>) {
     let fixture = SearchFixture::new(index);

@@ -109,7 +109,7 @@ pub struct ChatCitation {
     pub start: f64,
     /// When its last segment ends, in seconds.
     pub end: f64,
-    /// The text of its segments.
+    /// The text of its segments; of very long ones the first 4,096 bytes.
     pub text: String,
     /// A link to that moment.
     pub url: String,
