@@ -27,6 +27,9 @@ pub(crate) enum DbError {
     /// The database file or its log was deleted or replaced: writes would be lost.
     #[cfg(feature = "sqlite")]
     Replaced,
+    /// The server rejected a new connection, for a reason that may pass.
+    #[cfg(feature = "postgres")]
+    NotConnected(sqlx::Error),
     /// The server did not respond in time.
     #[cfg(feature = "postgres")]
     TimedOut,
@@ -112,7 +115,7 @@ impl DbError {
             // Without a code the error is not one of the database.
             Self::Sqlite(_) => self.code().is_none_or(|code| matches!(primary(code), 1 | 18 | 19 | 20 | 25)),
             #[cfg(feature = "postgres")]
-            Self::Sql(_) | Self::TimedOut => false,
+            Self::Sql(_) | Self::NotConnected(_) | Self::TimedOut => false,
             Self::Panicked | Self::Replaced => false,
         }
     }

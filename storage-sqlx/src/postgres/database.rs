@@ -34,8 +34,8 @@ use super::{
     options::{PostgresOptions, is_private},
     session::{PgSession, bind, read_row},
     sqlstate::{
-        self, Retryability, closed, defect, describe, has_no_connection_left, is_contradicted, retryability,
-        store_error_kind, to_error,
+        self, Retryability, closed, connect_error, defect, describe, has_no_connection_left, is_contradicted,
+        retryability, store_error_kind, to_error,
     },
 };
 use crate::{
@@ -122,6 +122,7 @@ impl<C: sql::WriteTx> WriteTx for SessionTx<C> {
     type Outcome = C::Outcome;
     const IS_SINGLE_STATEMENT: bool = C::IS_SINGLE_STATEMENT;
     const IS_IDEMPOTENT: bool = C::IS_IDEMPOTENT;
+    const HAS_FALLBACK: bool = C::HAS_FALLBACK;
 
     async fn run(&self, connection: &mut PgConnection) -> DbResult<C::Outcome> {
         self.write.run(&mut PgSession { connection, database: &self.database }).await
@@ -297,6 +298,17 @@ impl Database for PgDatabase {
         Self::run(self, SessionTx { write, database: self.clone() }).await
     }
 
+    async fn run_or_lock<A, B>(&self, write: A, locked: B) -> Result<A::Outcome>
+    where
+        A: sql::WriteTx,
+        B: sql::WriteTx<Outcome = A::Outcome>,
+    {
+        match self.attempt(SessionTx { write, database: self.clone() }).await {
+            Err(fault) if is_contradicted(&fault) => <Self as Database>::run(self, locked).await,
+            outcome => outcome.map_err(|fault| self.error(fault)),
+        }
+    }
+
     async fn rows(&self, statement: Statement, values: &[Value<'_>]) -> DbResult<Vec<Row>> {
         let values = Value::to_owned_list(values);
         let rows = self.attempt(ReadQuery { statement: statement.postgres, values }).await?;
@@ -411,7 +423,7 @@ impl PgPool {
                 // Boxed: it would make the future of every statement seven times as large.
                 let opening = Box::pin(self.connection.connect());
                 let opened = timeout(self.options.connect_timeout, opening).await;
-                opened.map_err(|_| DbError::TimedOut)??
+                opened.map_err(|_| DbError::TimedOut)?.map_err(connect_error)?
             }
         };
         Ok(PooledConnection { pool: self, connection, _permit: permit })

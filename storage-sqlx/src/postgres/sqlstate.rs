@@ -24,7 +24,11 @@ pub(super) enum Retryability {
 /// statements first check what their snapshot contains, except those with a fallback ([`is_contradicted`]). A division
 /// by zero is also a race: statements here use it to fail when the rows from which they were computed have changed.
 pub(super) fn retryability(fault: &DbError) -> Retryability {
-    let DbError::Sql(error) = fault else { return Retryability::Fatal };
+    let error = match fault {
+        DbError::Sql(error) => error,
+        DbError::NotConnected(_) => return Retryability::Reconnect,
+        _ => return Retryability::Fatal,
+    };
     let Some(code) = code(error) else {
         return match error {
             sqlx::Error::Decode(_)
@@ -52,12 +56,27 @@ fn retryability_of_code(code: &str) -> Retryability {
         "25P02" => Retryability::Reconnect,
         // The server does not know whether a statement was completed.
         "40003" => Retryability::Reconnect,
+        // The connection still reads. A new one may not: on a full disk the server cannot always open it.
+        DISK_FULL => Retryability::Fatal,
         code if code.starts_with("08") || code.starts_with("53") => Retryability::Reconnect,
         _ => Retryability::Fatal,
     }
 }
 
-/// Whether the server rejected a statement without storing anything, although the connection is given up.
+/// The error of a connection that could not be opened.
+///
+/// The server may reject a connection with any code, for a reason that passes: nothing was sent over it. Excepted are
+/// the codes of a missing user, permission or database, and those of a pooler, which have their own messages.
+pub(super) fn connect_error(error: sqlx::Error) -> DbError {
+    let Some(code) = code(&error) else { return DbError::Sql(error) };
+    let is_permanent = code.starts_with("28") || matches!(&*code, "3D000" | "42501" | "42704");
+    if is_permanent || retryability_of_code(&code) == Retryability::Reconnect {
+        return DbError::Sql(error);
+    }
+    DbError::NotConnected(error)
+}
+
+/// Whether the server rejected a statement without storing anything, whether or not the connection is given up.
 ///
 /// It is read-only, or out of disk space, memory or connections.
 pub(super) fn is_refused(fault: &DbError) -> bool {
@@ -72,7 +91,10 @@ pub(super) fn store_error_kind(fault: &DbError) -> Option<StoreErrorKind> {
         DbError::Rejected(_) => return None,
         DbError::Unreadable => return Some(Corrupt),
         DbError::TimedOut => return Some(Unreachable),
-        DbError::Sql(error) => error,
+        DbError::NotConnected(error) if code(error).as_deref() != Some(DISK_FULL) => {
+            return Some(Unreachable);
+        }
+        DbError::Sql(error) | DbError::NotConnected(error) => error,
         #[cfg(feature = "sqlite")]
         DbError::Sqlite(_) | DbError::Panicked | DbError::Replaced => return Some(Other),
     };
@@ -129,7 +151,9 @@ pub(super) fn already_exists(fault: &DbError) -> bool {
 pub(crate) fn to_error(fault: DbError, database: &str) -> Error {
     let failure = describe(&fault, database);
     match fault {
-        DbError::Sql(cause) => failure.with_cause(Some(ErrorCause::new(cause))),
+        DbError::Sql(cause) | DbError::NotConnected(cause) => {
+            failure.with_cause(Some(ErrorCause::new(cause)))
+        }
         _ => failure,
     }
 }
@@ -143,6 +167,7 @@ pub(super) fn describe(fault: &DbError, database: &str) -> Error {
     let error = match fault {
         DbError::Rejected(error) => return error.clone(),
         DbError::Sql(error) => error,
+        DbError::NotConnected(error) => return not_connected(error, database),
         DbError::Unreadable => return unreadable(database),
         DbError::TimedOut => return timed_out(database),
         #[cfg(feature = "sqlite")]
@@ -221,6 +246,15 @@ fn refusal(code: &str, database: &str) -> Option<(ErrorKind, String)> {
         }
         _ => return None,
     })
+}
+
+#[cold]
+fn not_connected(error: &sqlx::Error, database: &str) -> Error {
+    tracing::debug!(%error, "database connection rejected");
+    let code = code(error).unwrap_or_default();
+    Error::unavailable(format!(
+        "no connection can be opened to the database {database} (code {code}): the log of its server has the cause"
+    ))
 }
 
 #[cold]

@@ -16,6 +16,18 @@ pub(crate) trait Database: fmt::Debug + Send + Sync + 'static {
     /// Runs a write, in its own transaction or one shared with others.
     fn run<C: WriteTx>(&self, write: C) -> impl Future<Output = Result<C::Outcome>> + Send;
 
+    /// Runs a write, and another one instead if a row has changed since the first one read it.
+    ///
+    /// The other one locks the rows that it reads, so that writes of a busy row wait in order instead of starting again
+    /// and again. In a file, writes run one by one and never conflict.
+    fn run_or_lock<A, B>(&self, write: A, _locked: B) -> impl Future<Output = Result<A::Outcome>> + Send
+    where
+        A: WriteTx,
+        B: WriteTx<Outcome = A::Outcome>,
+    {
+        self.run(write)
+    }
+
     /// Runs a write of one statement, again if the connection is lost; returns the number of changed rows.
     fn execute(
         &self,

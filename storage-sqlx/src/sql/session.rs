@@ -68,6 +68,9 @@ pub(crate) trait WriteTx: Send + Sync + 'static {
     /// Whether a repetition is harmless if the connection is lost and the outcome of the first attempt is unknown.
     #[cfg_attr(not(feature = "postgres"), allow(dead_code, reason = "only PostgreSQL reads it"))]
     const IS_IDEMPOTENT: bool = true;
+    /// Whether PostgreSQL reports a row that changed since it was read to the caller, which then runs another write.
+    #[cfg_attr(not(feature = "postgres"), allow(dead_code, reason = "only PostgreSQL reads it"))]
+    const HAS_FALLBACK: bool = false;
 
     /// Whether an outcome is returned only once the commit is on disk.
     ///

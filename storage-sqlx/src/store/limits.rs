@@ -2,7 +2,10 @@
 //!
 //! Windows are loaded, changed by the rules shared with other stores, and stored. In a file each window has its own
 //! statements, within a transaction. On a server one statement loads all and another stores all, unless one of them has
-//! changed since.
+//! changed since. Then the request runs again, in a transaction that locks the windows first: concurrent requests of a
+//! busy window wait in order instead of starting again and again.
+
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use transcript_core::{
@@ -47,6 +50,12 @@ const STORE_WINDOWS: &str = "WITH stored AS (
     )
     SELECT 1 / (CASE WHEN count(*) = cardinality($1::TEXT[]) THEN 1 ELSE 0 END) FROM stored";
 
+/// For a server. Each statement must see what was committed before it, above all while it waited for a lock.
+pub(crate) const READ_COMMITTED: &str = "SET TRANSACTION ISOLATION LEVEL READ COMMITTED";
+/// For a server. Locks windows in one global order.
+pub(crate) const LOCK_WINDOWS: &str =
+    "SELECT 1 FROM limits WHERE bucket = ANY ($1) ORDER BY bucket FOR UPDATE";
+
 /// The version of a window without a row, which no row has.
 pub(crate) const NO_VERSION: i64 = -1;
 
@@ -90,14 +99,17 @@ pub(crate) async fn acquire<S: Session>(
 /// The rows of the requested windows.
 async fn load<S: Session>(db: &mut S, requests: &[LimitRequest]) -> DbResult<Vec<Row>> {
     if S::IS_REMOTE {
-        let buckets: Vec<&str> = requests.iter().map(|request| request.bucket.as_str()).collect();
-        return db.rows(LOAD_WINDOWS, &values![buckets]).await;
+        return db.rows(LOAD_WINDOWS, &values![buckets(requests)]).await;
     }
     let mut rows = Vec::with_capacity(requests.len());
     for request in requests {
         rows.extend(db.row(LOAD_WINDOW, &values![&request.bucket]).await?);
     }
     Ok(rows)
+}
+
+fn buckets(requests: &[LimitRequest]) -> Vec<&str> {
+    requests.iter().map(|request| request.bucket.as_str()).collect()
 }
 
 /// Stores the windows of a file, of which the first had these ends.
@@ -157,17 +169,21 @@ fn delete_before(now: Timestamp) -> i64 {
     now.as_millis().saturating_sub(RETENTION_MS)
 }
 
-/// A write that counts a request in its windows.
-struct AcquireLimitTx {
-    requests: Vec<LimitRequest>,
+/// A request and its time.
+struct CountedRequest {
+    windows: Vec<LimitRequest>,
     now: Timestamp,
 }
 
-impl WriteTx for AcquireLimitTx {
+/// A write that counts a request in its windows. `LOCKS`: whether they are locked before they are read.
+struct AcquireLimitTx<const LOCKS: bool>(Arc<CountedRequest>);
+
+impl<const LOCKS: bool> WriteTx for AcquireLimitTx<LOCKS> {
     type Outcome = LimitOutcome;
-    // Two statements, of which only the second changes anything, and only what the first one has read. After a lost
-    // connection a request may be counted twice, which permits less, not more.
-    const IS_SINGLE_STATEMENT: bool = true;
+    // Without locks: two statements, of which only the second changes anything, and only what the first one has read.
+    // After a lost connection a request may be counted twice, which permits less, not more.
+    const IS_SINGLE_STATEMENT: bool = !LOCKS;
+    const HAS_FALLBACK: bool = !LOCKS;
 
     #[cfg(feature = "sqlite")]
     fn needs_sync(&self, outcome: &LimitOutcome) -> bool {
@@ -175,7 +191,12 @@ impl WriteTx for AcquireLimitTx {
     }
 
     async fn run<S: Session>(&self, db: &mut S) -> DbResult<LimitOutcome> {
-        acquire(db, &self.requests, self.now).await
+        let CountedRequest { windows, now } = &*self.0;
+        if LOCKS {
+            db.execute(READ_COMMITTED, &values![]).await?;
+            db.execute(LOCK_WINDOWS, &values![buckets(windows)]).await?;
+        }
+        acquire(db, windows, *now).await
     }
 }
 
@@ -185,7 +206,9 @@ pub(crate) async fn take<D: Database>(
     requests: Vec<LimitRequest>,
     now: Timestamp,
 ) -> Result<LimitOutcome> {
-    let outcome = database.run(AcquireLimitTx { requests, now }).await?;
+    let request = Arc::new(CountedRequest { windows: requests, now });
+    let write = AcquireLimitTx::<false>(Arc::clone(&request));
+    let outcome = database.run_or_lock(write, AcquireLimitTx::<true>(request)).await?;
     delete_expired(database, DELETE_INTERVAL, DELETE_EXPIRED, delete_before(now)).await;
     Ok(outcome)
 }

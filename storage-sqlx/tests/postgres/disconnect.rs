@@ -241,6 +241,39 @@ async fn window_created_and_changed_meanwhile_is_not_overwritten() {
     assert!(matches!(outcome, LimitOutcome::Limited { .. }), "15 of 10 were taken: {outcome:?}");
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn window_changed_since_read_is_locked_by_next_attempt() {
+    let (store, database) = crate::store().await;
+    let take = || {
+        let limit_request = LimitRequest { bucket: "api/a".to_owned(), max: 9, window_ms: 1_000, cost: 1 };
+        let store = Arc::clone(&store);
+        tokio::spawn(async move { store.acquire(vec![limit_request], timestamp(0)).await.unwrap() })
+    };
+    take().await.unwrap();
+    let (mut locks, mut watcher) = (foreign_connection(&database).await, foreign_connection(&database).await);
+    // An attempt stops before it stores: the first one before lock 1, the next one before lock 2.
+    let stops = "CREATE SEQUENCE attempts;
+        CREATE FUNCTION wait_for_turn() RETURNS trigger LANGUAGE plpgsql
+            AS $$ BEGIN PERFORM pg_advisory_xact_lock(nextval('attempts')); RETURN NEW; END $$;
+        CREATE TRIGGER turn BEFORE INSERT ON limits FOR EACH ROW EXECUTE FUNCTION wait_for_turn();
+        SELECT pg_advisory_lock(1), pg_advisory_lock(2)";
+    sqlx::raw_sql(stops).execute(&mut locks).await.unwrap();
+    let taking = take();
+    wait_for_lock_waiter(&mut watcher).await;
+    let change = "UPDATE limits SET version = version + 1; SELECT pg_advisory_unlock(1)";
+    sqlx::raw_sql(change).execute(&mut locks).await.unwrap();
+    let attempts = "SELECT last_value FROM attempts";
+    while sqlx::query(attempts).fetch_one(&mut watcher).await.unwrap().get::<i64, _>(0) < 2 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let lock = sqlx::query("SELECT 1 FROM limits FOR UPDATE NOWAIT").fetch_one(&mut watcher).await;
+    // No other attempt can change the window before this one has stored it.
+    let error = lock.err().unwrap();
+    assert_eq!(error.as_database_error().unwrap().code().as_deref(), Some("55P03"), "{error}");
+    sqlx::raw_sql("SELECT pg_advisory_unlock(2)").execute(&mut locks).await.unwrap();
+    assert!(matches!(taking.await.unwrap(), LimitOutcome::Allowed { .. }));
+}
+
 /// Renews a row that is about to be deleted, and returns whether it still exists afterwards.
 ///
 /// `work` runs until it waits for that row.

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use sqlx::{AssertSqlSafe, ConnectOptions, postgres::PgConnectOptions};
 use storage_sqlx::{PostgresOptions, PostgresStore};
 use transcript_core::{
     ErrorKind, PageRequest, Retry, Timestamp,
@@ -9,9 +10,9 @@ use transcript_core::{
     ids::{GrantId, HoldId, WalletId},
     ledger::{GrantOutcome, GrantRequest, HoldOutcome, HoldRequest, Ledger, Leg, Pool, Terms},
 };
-use verbatim_tests_postgres::{Cluster, Durability};
+use verbatim_tests_postgres::{Cluster, Durability, TestDatabase};
 
-use crate::common;
+use crate::{common, opening::foreign_connection};
 
 const NOW: i64 = 1_795_132_800_000;
 
@@ -132,6 +133,53 @@ async fn outage_silent_server_times_out() {
     let error = error.unwrap_err();
     assert_eq!((error.kind(), error.retry()), (ErrorKind::Unavailable, Retry::Backoff), "{error}");
     assert!(started.elapsed() < Duration::from_secs(3), "{:?}", started.elapsed());
+}
+
+/// Makes the server accept or reject (code 55000) new connections to a database.
+async fn allow_connections(database: &TestDatabase<'_>, is_allowed: bool) {
+    let name = database.url.rsplit('/').next().unwrap();
+    let options: PgConnectOptions = Cluster::shared().url("postgres").parse().unwrap();
+    let statement = format!("ALTER DATABASE {name} WITH ALLOW_CONNECTIONS {is_allowed}");
+    sqlx::raw_sql(AssertSqlSafe(statement)).execute(&mut options.connect().await.unwrap()).await.unwrap();
+}
+
+#[tokio::test]
+async fn outage_full_disk_open_connections_still_read() {
+    let database = crate::database();
+    let store = PostgresStore::open(PostgresOptions::new(&database.url)).await.unwrap();
+    let _ = store.grant(grant("bought", 5)).await.unwrap();
+    let full = "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql
+            AS $$ BEGIN RAISE EXCEPTION 'full' USING ERRCODE = '53100'; END $$;
+        CREATE TRIGGER full_disk BEFORE INSERT OR UPDATE ON ledger_pools
+            FOR EACH STATEMENT EXECUTE FUNCTION refuse()";
+    sqlx::raw_sql(full).execute(&mut foreign_connection(&database).await).await.unwrap();
+    // A server that cannot write its files may open no connection either.
+    allow_connections(&database, false).await;
+    let error = store.spend(spend("refused".to_owned())).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+    assert!(error.message().contains("is full"), "{error}");
+    let errors = store.monitor().errors();
+    assert!(errors.iter().all(|(kind, count)| (*kind == "full") == (*count > 0)), "{errors:?}");
+    let balance = store.balance(&WalletId::new("w"), &purchased()).await.unwrap();
+    assert_eq!((balance.pools[0].spent, balance.available()), (0, 5));
+}
+
+#[tokio::test]
+async fn outage_rejected_connection_may_be_retried() {
+    let database = crate::database();
+    let store = PostgresStore::open(PostgresOptions::new(&database.url)).await.unwrap();
+    let _ = store.grant(grant("bought", 5)).await.unwrap();
+    let mut other = foreign_connection(&database).await;
+    allow_connections(&database, false).await;
+    let end = "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
+        WHERE datname = current_database() AND pid <> pg_backend_pid()";
+    sqlx::raw_sql(end).execute(&mut other).await.unwrap();
+    let error = store.balance(&WalletId::new("w"), &purchased()).await.unwrap_err();
+    assert_eq!((error.kind(), error.retry()), (ErrorKind::Unavailable, Retry::Backoff), "{error}");
+    assert!(error.message().contains("no connection can be opened"), "{error}");
+    assert!(error.message().contains("55000"), "{error}");
+    allow_connections(&database, true).await;
+    assert_eq!(store.balance(&WalletId::new("w"), &purchased()).await.unwrap().available(), 5);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

@@ -10,6 +10,7 @@ use super::{
 };
 use crate::{
     error::{ErrorKind, Result},
+    failure_log::FailureLog,
     ids::Holder,
     retry::keep_renewed,
 };
@@ -56,8 +57,11 @@ impl KeyedAttempt {
     async fn renew(self: Arc<Self>) {
         let options = self.context.transcripts.options();
         let log = |renewed: &Result<IdempotencyState>| {
-            if let Err(error) = renewed {
-                tracing::warn!(%error, "idempotency lease renewal failed");
+            static FAILURES: FailureLog = FailureLog::new();
+            if let Err(error) = renewed
+                && let Some(failures) = FAILURES.failed()
+            {
+                tracing::warn!(%error, failures, "idempotency lease renewal failed");
             }
             false
         };
@@ -103,7 +107,10 @@ impl IdempotencyLease {
     pub(super) async fn release(self) {
         let KeyedAttempt { context, replies, key, holder, .. } = &*self.attempt;
         if let Err(error) = context.retry_store(|| replies.release(key, holder)).await {
-            tracing::warn!(%error, "idempotency key release failed");
+            static FAILURES: FailureLog = FailureLog::new();
+            if let Some(failures) = FAILURES.failed() {
+                tracing::warn!(%error, failures, "idempotency key release failed");
+            }
         }
     }
 }

@@ -181,8 +181,11 @@ impl HoldManager {
         let HoldTimes { heartbeat, store_timeout, .. } = self.0.times;
         let extend = || self.0.ledger.extend(&id, self.expires_at(self.0.clock.now()));
         let log = |extended: &Result<HoldState>| {
-            if let Err(error) = extended {
-                tracing::warn!(hold = %id, %error, "hold extension failed");
+            static FAILURES: FailureLog = FailureLog::new();
+            if let Err(error) = extended
+                && let Some(failures) = FAILURES.failed()
+            {
+                tracing::warn!(hold = %id, %error, failures, "hold extension failed");
             }
             false
         };
@@ -321,7 +324,12 @@ fn report_end(id: &HoldId, spent: &[u64], settled: Result<SettleOutcome>) {
                 tracing::warn!(hold = %id, %error, failures, "hold release failed");
             }
         }
-        Err(error) => tracing::error!(hold = %id, %error, "hold settle failed"),
+        Err(error) => {
+            static FAILURES: FailureLog = FailureLog::new();
+            if let Some(failures) = FAILURES.failed() {
+                tracing::error!(hold = %id, %error, failures, "hold settle failed");
+            }
+        }
     }
 }
 

@@ -67,6 +67,8 @@ pub trait Ledger: fmt::Debug + Send + Sync + 'static {
     ///   that hold, and nothing is held again; with another body it is [`HoldOutcome::Conflict`]. A rejected request
     ///   leaves its id unknown. Holds and spends share one namespace of ids. The balances are under the terms of the
     ///   current call.
+    /// - An expiry more than [`LEASE_MAX`](crate::time::LEASE_MAX) after the present is accepted, but
+    ///   [`Ledger::shorten_holds`] brings it forward to that time.
     async fn hold(&self, request: HoldRequest) -> Result<HoldOutcome>;
 
     /// Holds and settles in full in one step.
@@ -78,7 +80,8 @@ pub trait Ledger: fmt::Debug + Send + Sync + 'static {
     /// Extends an open hold: the heartbeat of long work.
     ///
     /// **Behaviour**: never shortens the hold. An overdue hold that has not been expired yet is open. A hold that is no
-    /// longer open does not change; its state is returned.
+    /// longer open does not change; its state is returned. As in [`Ledger::hold`], the hold lasts for at most
+    /// [`LEASE_MAX`](crate::time::LEASE_MAX) without a further call.
     ///
     /// # Errors
     /// [`crate::ErrorKind::NotFound`] if the hold is unknown.

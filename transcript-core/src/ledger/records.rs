@@ -74,8 +74,11 @@ pub struct HoldRequest {
     pub legs: Vec<Leg>,
     /// Current time.
     pub now: Timestamp,
-    /// Expiry of the hold unless it is extended or settled. With an amount it is at most
-    /// [`LEASE_MAX`](crate::time::LEASE_MAX) after `now`: [`Ledger::shorten_holds`](super::Ledger::shorten_holds).
+    /// Expiry of the hold unless it is extended or settled.
+    ///
+    /// A later one than [`LEASE_MAX`](crate::time::LEASE_MAX) after `now` does not last:
+    /// [`Ledger::shorten_holds`](super::Ledger::shorten_holds) brings it forward, unless all amounts are 0. Longer work
+    /// extends its hold.
     pub expires_at: Timestamp,
     /// Purpose, for statements: no key, no address, no user text.
     pub memo: String,

@@ -17,6 +17,7 @@ use crate::{
         text::{decode, encode, read},
     },
     sliding_window,
+    store::limits::{LOCK_WINDOWS, READ_COMMITTED},
 };
 
 /// Whether the key of a charge is live and its account has the expected version.
@@ -69,11 +70,7 @@ const LOAD: &str = concat!(
     key_is_live!()
 );
 
-/// Each statement must see what was committed before it, above all while it waited for a lock.
-const READ_COMMITTED: &str = "SET TRANSACTION ISOLATION LEVEL READ COMMITTED";
-
-/// Lock the rows that charges change first, then pools, in one global order.
-const LOCK_LIMITS: &str = "SELECT 1 FROM limits WHERE bucket = ANY ($1) ORDER BY bucket FOR UPDATE";
+/// Locks pools in one global order, after the windows of charges.
 const LOCK_POOLS: &str = "SELECT 1 FROM ledger_pools p
     WHERE (p.wallet, p.bucket) IN (SELECT w.wallet, w.bucket FROM unnest($1::TEXT[], $2::TEXT[]) w (wallet, bucket))
     ORDER BY p.wallet, p.bucket FOR UPDATE";
@@ -152,7 +149,7 @@ pub(in crate::postgres) async fn lock(
     let rows = load(db, steps, charges).await?;
     if !rows.window_versions.is_empty() {
         let buckets: Vec<String> = rows.window_versions.keys().map(|bucket| encode(bucket)).collect();
-        sqlx::query(LOCK_LIMITS).bind(buckets).execute(&mut *db).await?;
+        sqlx::query(LOCK_WINDOWS).bind(buckets).execute(&mut *db).await?;
     }
     let pools = rows.pool_versions.keys().map(|(wallet, bucket)| (encode(wallet), encode(bucket)));
     let (wallets, buckets): (Vec<String>, Vec<String>) = pools.unzip();

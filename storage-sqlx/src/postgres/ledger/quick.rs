@@ -31,7 +31,7 @@ use crate::{
     postgres::{
         batch_queue::{BatchHandler, BatchQueue, QueueItem},
         database::{PgDatabase, WriteTx},
-        sqlstate::{Retryability, is_contradicted, retryability},
+        sqlstate::{Retryability, is_contradicted, is_refused, retryability},
         text::{encode, read},
     },
 };
@@ -179,8 +179,8 @@ impl BatchHandler for SpendHandler {
         let has_failed = served.is_err();
         let outcomes = match served {
             Ok(outcomes) => outcomes,
-            // Other statements would not reach the database either.
-            Err(fault) if retryability(&fault) == Retryability::Reconnect => {
+            // Other statements would not reach the database either, or fail on its full disk.
+            Err(fault) if retryability(&fault) == Retryability::Reconnect || is_refused(&fault) => {
                 let error = database.error(fault);
                 return replies.into_iter().for_each(|reply| drop(reply.send(Err(error.clone()))));
             }

@@ -17,6 +17,7 @@ use crate::{
     directory::{Account, AccountRef},
     engine::{FailureReason, NoTranscript},
     error::{ErrorKind, Result},
+    failure_log::FailureLog,
     ids::JobId,
     ledger::{HoldOutcome, HoldState, SettleOutcome, SpendResult},
     retry::{Backoff, keep_renewed, retry_store_persistently, with_timeout},
@@ -126,7 +127,12 @@ impl AccountJobs {
         match stored {
             Ok(true) => {}
             Ok(false) => tracing::info!(job = %item.claim.job, "claim of a job item ended before its work"),
-            Err(error) => tracing::warn!(job = %item.claim.job, %error, "job item not stored"),
+            Err(error) => {
+                static FAILURES: FailureLog = FailureLog::new();
+                if let Some(failures) = FAILURES.failed() {
+                    tracing::warn!(job = %item.claim.job, %error, failures, "job item not stored");
+                }
+            }
         }
     }
 
@@ -327,7 +333,10 @@ impl AccountJobs {
         let has_ended = |extended: &Result<bool>| match extended {
             Ok(is_extended) => !is_extended && matches!(claim, Claim::Item(_)),
             Err(error) => {
-                tracing::warn!(job = %claim.job(), %error, "claim of a job not extended");
+                static FAILURES: FailureLog = FailureLog::new();
+                if let Some(failures) = FAILURES.failed() {
+                    tracing::warn!(job = %claim.job(), %error, failures, "claim of a job not extended");
+                }
                 false
             }
         };

@@ -1,10 +1,11 @@
 use std::sync::{
     Mutex,
-    atomic::{AtomicBool, Ordering},
+    atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 
 use async_trait::async_trait;
 use tokio::{runtime::Handle, time::Instant};
+use tracing::{Event, Level, Metadata, Subscriber, span};
 
 use super::*;
 use crate::{
@@ -108,6 +109,32 @@ impl Ledger for FaultyLedger {
     async fn wallets(&self, page: PageRequest) -> Result<Page<Balance>> {
         self.inner.wallets(page).await
     }
+}
+
+/// Counts the warnings and errors that a thread logs.
+#[derive(Debug, Default)]
+struct WarningCounter(Arc<AtomicUsize>);
+
+impl Subscriber for WarningCounter {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        *metadata.level() <= Level::WARN
+    }
+
+    fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
+        span::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
+
+    fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
+
+    fn event(&self, _: &Event<'_>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn enter(&self, _: &span::Id) {}
+
+    fn exit(&self, _: &span::Id) {}
 }
 
 struct HoldFixture {
@@ -290,4 +317,21 @@ async fn spend_without_confirmation_is_unknown() {
     assert!(matches!(refused, SpendResult::Refused(HoldOutcome::Insufficient { .. })));
     fixture.ledger.is_down.store(true, Ordering::Relaxed);
     assert!(matches!(fixture.manager.spend(&fixture.request(1)).await.unwrap(), SpendResult::Unknown));
+}
+
+#[tokio::test(start_paused = true)]
+async fn hold_guard_outage_does_not_fill_log() {
+    let fixture = HoldFixture::new().await;
+    let guard = fixture.hold(3).await;
+    let counter = WarningCounter::default();
+    let warnings = Arc::clone(&counter.0);
+    let _subscribed = tracing::subscriber::set_default(counter);
+    fixture.ledger.is_down.store(true, Ordering::Relaxed);
+    tokio::time::sleep(Duration::from_secs(70)).await;
+    assert!(fixture.ledger.calls("extend") > 20, "{}", fixture.ledger.calls("extend"));
+    assert!(warnings.load(Ordering::Relaxed) <= 1, "{warnings:?} lines about extensions");
+    for _ in 0..20 {
+        report_end(guard.id(), &[3], Err(Error::unavailable("the ledger is down")));
+    }
+    assert!(warnings.load(Ordering::Relaxed) <= 2, "{warnings:?} lines about extensions and settlements");
 }
