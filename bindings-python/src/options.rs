@@ -24,7 +24,7 @@ use crate::{
     components::Components,
     events::PyObserver,
     exceptions::core_exception,
-    ports::{self, PyChatModel, PyEmbedder, PySupplier},
+    ports::{self, PyChatModel, PyEmbedder, PySupplier, has_method},
 };
 
 /// The keyword arguments.
@@ -409,11 +409,6 @@ pub(crate) fn expand_user(path: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
 /// As [`expand_user`].
 pub(crate) fn optional_path(path: &Bound<'_, PyAny>) -> PyResult<Option<PathBuf>> {
     if path.is_none() { Ok(None) } else { expand_user(path).map(Some) }
-}
-
-/// Whether an object has a method with this name.
-fn has_method(object: &Bound<'_, PyAny>, method: &str) -> bool {
-    object.getattr(method).is_ok_and(|method| method.is_callable()) && object.cast::<PyString>().is_err()
 }
 
 /// Reads the suppliers: names, and Python objects.

@@ -73,6 +73,15 @@ impl EmbedOptions {
     }
 }
 
+/// The error with the name of the option in place of the setting, which a program does not have.
+fn with_option_names(error: &Error) -> Error {
+    let message = match error.message().strip_prefix("upstream.ca_file") {
+        Some(rest) => format!("webhook_ca_file{rest}"),
+        None => error.message().to_owned(),
+    };
+    Error::new(error.kind(), error.retry(), message).with_cause(error.cause().cloned())
+}
+
 fn parse_all<T: ParseSetting>(name: &str, values: &[String]) -> Result<Vec<T>> {
     values.iter().map(|value| parse(name, value)).collect()
 }
@@ -169,7 +178,8 @@ impl EmbeddedServer {
     /// [`EmbedOptions::webhook_ca_file`] cannot be read.
     pub fn start_work(&self, mailer: Option<Arc<dyn Mailer>>) -> Result<Vec<JobHandle>> {
         let ca_file = self.webhook_ca_file.as_deref();
-        let mut work = background::start(&self.verbatim, &self.metrics, ca_file, self.has_search)?;
+        let mut work = background::start(&self.verbatim, &self.metrics, ca_file, self.has_search)
+            .map_err(|error| with_option_names(&error))?;
         let languages = || mail_texts(&Site::default().languages);
         work.extend(mailer.map(|mailer| self.verbatim.start_mail_in(languages(), mailer)));
         Ok(work)

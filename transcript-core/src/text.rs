@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use icu_properties::{CodePointSetData, props::DefaultIgnorableCodePoint};
 use memchr::{memchr, memmem};
 
 /// The beginning of a text: at most `bytes_max` bytes, cut at a character boundary.
@@ -23,16 +24,14 @@ pub(crate) fn is_one_line(text: &str) -> bool {
 
 /// Whether a text shows anything.
 pub(crate) fn is_visible(text: &str) -> bool {
-    text.contains(|c: char| !c.is_whitespace() && !c.is_control() && !is_blank(c))
+    text.contains(|c: char| !c.is_whitespace() && !c.is_control() && !is_blank_sign(c))
 }
 
-/// Whether a character is a format character, or blank without being white space.
-fn is_blank(c: char) -> bool {
-    matches!(c,
-        '\u{AD}' | '\u{34F}' | '\u{61C}' | '\u{115F}' | '\u{1160}' | '\u{17B4}' | '\u{17B5}' | '\u{180B}'..='\u{180F}'
-        | '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{206F}' | '\u{2800}' | '\u{3164}'
-        | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}' | '\u{FFA0}' | '\u{FFF0}'..='\u{FFFB}' | '\u{1BCA0}'..='\u{1BCA3}'
-        | '\u{1D173}'..='\u{1D17A}' | '\u{E0000}'..='\u{E0FFF}')
+/// Whether a character is invisible, or blank without being white space.
+pub(crate) fn is_blank_sign(c: char) -> bool {
+    // Unicode counts the blank of Braille as a symbol, and what surrounds an annotation as visible.
+    matches!(c, '\u{2800}' | '\u{FFF9}'..='\u{FFFB}')
+        || CodePointSetData::new::<DefaultIgnorableCodePoint>().contains(c)
 }
 
 /// Length of an escape in JSON such as `\ud83d`, in bytes.
@@ -139,7 +138,7 @@ mod tests {
             assert!(!is_one_line(name), "{name:?}");
         }
         for name in
-            ["", " \u{3000}", "\u{200B}", "\u{FEFF} \u{AD}", "\u{3164}", "\u{2800}", "\u{E0041}\u{FE0F}"]
+            ["", " \u{3000}", "\u{200B}", "\u{FEFF} \u{AD}", "\u{FFF9}", "\u{2800}", "\u{E0041}\u{FE0F}"]
         {
             assert!(!is_visible(name), "{name:?}");
         }

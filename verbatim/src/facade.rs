@@ -329,6 +329,7 @@ impl Verbatim {
     /// It runs at once and then every half hour. `None` if nothing is sold. Without it a payment whose event is lost is
     /// never fulfilled, so a server of the v1 API calls this once. Must be called inside a Tokio runtime.
     #[cfg(feature = "payments")]
+    #[must_use = "dropping it stops the job"]
     pub fn start_sweep(&self) -> Option<JobHandle> {
         let clock = Arc::clone(&self.tools.clock);
         crate::payment_sweep::start_if_selling(self.newest_payments.subscribe(), self.servers.clone(), clock)
@@ -401,6 +402,10 @@ impl Verbatim {
     }
 
     /// Waits for running work, then closes the storage.
+    ///
+    /// A fetch runs for at most 30 minutes: a supplier that never returns delays this call for so long. With
+    /// [`Options::detach_unpaid`](crate::Options::detach_unpaid) set to `false`, an unpaid fetch ends with its last
+    /// waiter, and this call only waits for fetches that still have one.
     ///
     /// A store of the caller is released with the last handle, so that an embedded database can be opened again.
     pub async fn close(&self) {

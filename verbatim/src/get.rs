@@ -12,7 +12,7 @@ use transcript_core::{
     engine::{CostNote, FailureReason, FetchOutcome, FetchRequest, NoTranscript},
     retry::deadline_after,
     supplier::{ResolveOutcome, SupplyReason},
-    transcript::{LanguageTag, TrackInfo, TrackKind, Transcript},
+    transcript::{LanguageTag, TrackInfo, Transcript, list_languages},
     video::{Platform, VideoId, VideoLink},
 };
 
@@ -60,9 +60,9 @@ pub struct FoundTranscript {
 
 /// A missing transcript, and the reason.
 ///
-/// As an [`Error`] it is [`ErrorKind::NotFound`] if the video has no transcript, [`ErrorKind::Unsupported`] if no source
-/// is configured, and otherwise [`ErrorKind::Unavailable`]. Its message names the video, as in "YouTube dQw4w9WgXcQ: This
-/// video is private."
+/// As an [`Error`] it is [`ErrorKind::NotFound`] if the video has no transcript, or if a request for the archive alone
+/// finds none; [`ErrorKind::Unsupported`] if no source is configured; otherwise [`ErrorKind::Unavailable`]. Its message
+/// names the video, as in "YouTube dQw4w9WgXcQ: This video is private."
 ///
 /// The JSON is the response of the lookup API without a transcript, with three further fields: `failureDetail` and
 /// `retryAfterSeconds`, if known, and `attempted`. Without the feature `lookup` it has no `watchUrl`.
@@ -119,10 +119,10 @@ impl std::error::Error for UnavailableTranscript {
 impl From<UnavailableTranscript> for Error {
     fn from(missing: UnavailableTranscript) -> Self {
         let (kind, retry) = match missing.reason {
-            FailureReason::NoCaptions => (ErrorKind::NotFound, Retry::Never),
-            FailureReason::ConfigError | FailureReason::NeedsVerification => {
-                (ErrorKind::Unsupported, Retry::Never)
+            FailureReason::NoCaptions | FailureReason::NeedsVerification => {
+                (ErrorKind::NotFound, Retry::Never)
             }
+            FailureReason::ConfigError => (ErrorKind::Unsupported, Retry::Never),
             _ if missing.is_defect() => (ErrorKind::Unavailable, Retry::Never),
             _ => (ErrorKind::Unavailable, Retry::Backoff),
         };
@@ -133,8 +133,6 @@ impl From<UnavailableTranscript> for Error {
     }
 }
 
-/// The most languages that a message lists.
-const LISTED_MAX: usize = 20;
 /// Message after a timeout if work ends with its last waiter: a retry finds no running work.
 const TIMEOUT_MESSAGE: &str = "The transcript was not ready within the timeout. Retry with more time.";
 
@@ -344,7 +342,7 @@ impl ArchiveTools {
         if languages.is_empty() {
             return missing;
         }
-        let archived = language_names(&languages);
+        let archived = list_languages(&languages);
         let requested: Vec<_> =
             selectors.iter().filter_map(TrackSelector::language).map(LanguageTag::as_str).collect();
         let requested =
@@ -372,21 +370,6 @@ impl ArchiveTools {
             watch_url: self.lookup.watch_url(&link, None),
         }
     }
-}
-
-/// The languages of tracks for a message, each once.
-fn language_names(tracks: &[TrackInfo]) -> String {
-    let mut names: Vec<String> = Vec::new();
-    for track in tracks {
-        let mark = if track.kind == TrackKind::Translated { " (machine translation)" } else { "" };
-        let name = format!("{}{mark}", track.language);
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    let more = if names.len() > LISTED_MAX { ", …" } else { "" };
-    names.truncate(LISTED_MAX);
-    format!("{}{more}", names.join(", "))
 }
 
 /// Whether a request continues with its next language: the video may have a transcript in it.

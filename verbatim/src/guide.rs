@@ -92,7 +92,86 @@
 //! # }
 //! ```
 //!
+//! # Questions and search
+//!
+//! [`Verbatim::chat`](crate::Verbatim::chat) answers questions about a transcript; all quotations and citations are
+//! checked against it. Without a chat model the answer is its own passages.
+//! [`Verbatim::search`](crate::Verbatim::search) finds videos in the whole archive.
+//!
+//! ```
+//! # #[cfg(not(feature = "search"))]
+//! # fn main() {}
+//! # #[cfg(feature = "search")]
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use verbatim::{
+//!     ImportRequest, Options, Verbatim,
+//!     transcript_core::{chat::Question, search::SearchParams},
+//! };
+//!
+//! let verbatim = Verbatim::open(Options::default().without_suppliers()).await?;
+//! let import = ImportRequest {
+//!     link: "https://youtu.be/dQw4w9WgXcQ".to_owned(),
+//!     captions: b"1\n00:00:01,000 --> 00:00:03,000\nThe gate opens at nine.\n".to_vec(),
+//!     language: Some("en".to_owned()),
+//!     ..ImportRequest::default()
+//! };
+//! verbatim.tools().import(import).await?;
+//!
+//! let transcript = verbatim.get("https://youtu.be/dQw4w9WgXcQ").await?.into_transcript()?;
+//! let question = Question::new("When does the gate open?", Vec::new())?;
+//! let answer = verbatim.chat().answer(transcript, question).await?;
+//! assert_eq!(answer.response, "“The gate opens at nine.” [0:01]");
+//!
+//! let params = SearchParams { query: "gate".to_owned(), ..SearchParams::default() };
+//! let page = verbatim.search().search(&params).await?;
+//! assert_eq!(page.hits.len(), 1);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! An [`Embedder`](crate::transcript_core::chat::Embedder) finds passages by their meaning beside their words. One that
+//! fails, panics or takes longer than 30 seconds fails no answer.
+//!
+//! ```
+//! # #[cfg(not(feature = "chat"))]
+//! # fn main() {}
+//! # #[cfg(feature = "chat")]
+//! # fn main() {
+//! use std::sync::Arc;
+//!
+//! use async_trait::async_trait;
+//! use verbatim::{
+//!     Error, Options,
+//!     transcript_core::chat::{EmbedPurpose, Embedder},
+//! };
+//!
+//! /// Counts letters, in place of a model.
+//! #[derive(Debug)]
+//! struct LetterCounts;
+//!
+//! #[async_trait]
+//! impl Embedder for LetterCounts {
+//!     fn model(&self) -> &str {
+//!         "letter-counts-1"
+//!     }
+//!
+//!     async fn embed(&self, texts: Vec<String>, _: EmbedPurpose) -> Result<Vec<Vec<f32>>, Error> {
+//!         let counts = |text: &String| {
+//!             ('a'..='z').map(|letter| text.matches(letter).count() as f32).collect::<Vec<f32>>()
+//!         };
+//!         Ok(texts.iter().map(counts).collect())
+//!     }
+//! }
+//!
+//! let options = Options::default().with_embedder(Arc::new(LetterCounts));
+//! options.check().unwrap();
+//! # }
+//! ```
+//!
 //! # An own supplier
+//!
+//! The traits that a program implements are async traits of the crate `async-trait`, on which it depends too.
 //!
 //! A [`Supplier`](crate::transcript_core::supplier::Supplier) returns the transcript of a video, or a
 //! [`SupplyError`](crate::transcript_core::supplier::SupplyError) whose reason decides what is stored, retried and
@@ -108,15 +187,18 @@
 //! suite for it. [`Options::with_archive`](crate::Options::with_archive) registers either.
 //!
 //! The search index is in memory then, and built when it is first searched. For changes after that, the archive
-//! implements [`unindexed_videos`](crate::transcript_core::archive::Archive::unindexed_videos) and
-//! [`delete_unindexed_videos`](crate::transcript_core::archive::Archive::delete_unindexed_videos), as `KeyValueArchive`
+//! implements [`unindexed_videos`](crate::transcript_core::archive::Archive::unindexed_videos),
+//! [`delete_unindexed_videos`](crate::transcript_core::archive::Archive::delete_unindexed_videos) and
+//! [`record_unindexed_video`](crate::transcript_core::archive::Archive::record_unindexed_video), as `KeyValueArchive`
 //! does.
 //!
 //! # The ledger in an own program
 //!
 //! [`Verbatim::ledger`](crate::Verbatim::ledger) is the double-entry ledger of the storage: credits are granted, held
-//! before work, and settled afterwards, each step once per id however often it is repeated. The example `ledger` charges
-//! for a transcript. [`Verbatim::directory`](crate::Verbatim::directory) has the keys and accounts.
+//! before work, and settled afterwards, each step once per id however often it is repeated. A hold lasts for at most 15
+//! minutes ([`LEASE_MAX`](crate::transcript_core::time::LEASE_MAX)), whatever its expiry is: longer work extends it.
+//! The example `ledger` charges for a transcript. [`Verbatim::directory`](crate::Verbatim::directory) has the keys and
+//! accounts.
 //!
 //! # Both APIs
 //!

@@ -12,6 +12,7 @@ use transcript_core::{FailureLog, Result};
 
 /// A running job. Drop stops it at once; the next start continues with what is left.
 #[derive(Debug)]
+#[must_use = "dropping it stops the job"]
 pub struct JobHandle {
     stop: Option<oneshot::Sender<()>>,
     task: JoinHandle<()>,
@@ -131,5 +132,21 @@ impl RoundLog {
             }
             Err(error) => tracing::error!(%error, "{name} panicked"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    #[expect(unused_must_use, reason = "the compiler warns of a handle that is dropped at once")]
+    async fn job_handle_must_be_kept() {
+        let (running, ended) = oneshot::channel::<()>();
+        JobHandle::start(&Handle::current(), |_| async move {
+            let _running = running;
+            std::future::pending::<()>().await;
+        });
+        ended.await.unwrap_err();
     }
 }

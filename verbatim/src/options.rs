@@ -221,8 +221,8 @@ pub enum StorageOptions {
 }
 
 impl StorageOptions {
-    /// SQLite files in an existing folder, with the names that the command uses for its data folder: `verbatim.db` and
-    /// `archive.db`.
+    /// SQLite files in a folder, with the names that the command uses for its data folder: `verbatim.db` and
+    /// `archive.db`. A missing folder is created, with those above it.
     pub fn in_folder(folder: impl AsRef<Path>) -> Self {
         let folder = folder.as_ref();
         Self::Files { main: folder.join("verbatim.db"), archive: folder.join("archive.db") }

@@ -37,7 +37,7 @@ pub(crate) fn add_suppliers(
         engine = engine.concurrency(name, videos);
     }
     let engine = factory.add_video_listers(engine, options);
-    Ok(factory.add_link_resolvers(engine))
+    Ok(factory.add_link_resolvers(engine, options))
 }
 
 /// Supplier names of each platform, in the order in which they are called.
@@ -223,9 +223,16 @@ impl SupplierFactory {
     }
 
     /// Adds the resolver of short links for each platform that has some.
-    fn add_link_resolvers(&self, engine: EngineBuilder) -> EngineBuilder {
+    ///
+    /// If all suppliers are the caller's, a platform without one is not contacted.
+    fn add_link_resolvers(&self, engine: EngineBuilder, options: &Options) -> EngineBuilder {
+        let is_custom = |(platform, name)| {
+            options.custom.suppliers.iter().any(|custom| is_match(custom.as_ref(), platform, name))
+        };
+        let has_built_in = !supplier_names(options).all(is_custom);
         upstream_reqwest::HttpShortLinkResolver::PLATFORMS
             .into_iter()
+            .filter(|platform| has_built_in || !options.suppliers.for_platform(*platform).is_empty())
             .fold(engine, |engine, platform| engine.link_resolver(platform, Arc::clone(&self.links) as _))
     }
 
@@ -317,7 +324,7 @@ impl SupplierFactory {
         Ok(())
     }
 
-    fn add_link_resolvers(&self, engine: EngineBuilder) -> EngineBuilder {
+    fn add_link_resolvers(&self, engine: EngineBuilder, _: &Options) -> EngineBuilder {
         engine
     }
 

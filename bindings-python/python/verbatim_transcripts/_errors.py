@@ -11,7 +11,7 @@
     │   ├── LanguageNotFound                it has captions in other languages: `.available`
     │   ├── RateLimited                     the platform throttles or blocks the address
     │   ├── FetchFailed                     a transient failure
-    │   ├── NotArchived                     it is not archived, and the call does not fetch
+    │   ├── NotArchived                     it is not archived, and the call does not fetch: `.available`
     │   └── NotConfigured                   no supplier is configured for the platform
     ├── ListUnavailable                     a playlist or channel cannot be read: `.reason`, `.url`
     │   ├── PrivateList                     the playlist is private
@@ -33,6 +33,7 @@
         ├── ServiceUnreachable
         ├── JobTimeout                      a job has not ended in time
         └── ServiceRefused                  `.status`, `.retry_after`, `.watch_url`, `.request_id`, …
+            ├── RefusedInput                400: a malformed link; also an InvalidInput, and not exported
             ├── Unauthorized                401
             ├── PaymentRequired             402
             ├── ServiceNotFound             404

@@ -13,7 +13,10 @@ use transcript_core::{
     chat::{ChatModel, DeltaSink, ModelReply, ModelRequest},
 };
 
-use super::call::{PyTarget, unavailable};
+use super::{
+    call::{PyTarget, unavailable},
+    has_method,
+};
 use crate::components::Components;
 
 /// Default of the optional attribute `context_tokens`.
@@ -33,7 +36,7 @@ impl PyChatModel {
     /// # Errors
     /// `TypeError` or `ValueError`, naming the missing or invalid attribute.
     pub(crate) fn new(object: Bound<'_, PyAny>, components: &mut Components) -> PyResult<Self> {
-        if !object.getattr("complete").is_ok_and(|method| method.is_callable()) {
+        if !has_method(&object, "complete") {
             return Err(PyTypeError::new_err(
                 "a chat model must have a method complete(messages, tokens_max)",
             ));

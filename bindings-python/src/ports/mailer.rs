@@ -7,7 +7,7 @@ use transcript_core::{
     accounts::mail::{MailMessage, Mailer},
 };
 
-use super::call::PyTarget;
+use super::{call::PyTarget, has_method};
 use crate::{components::Components, events, lifecycle::attached};
 
 /// A Python object with a method `send(to, subject, text, html)`.
@@ -21,7 +21,7 @@ impl PyMailer {
     /// # Errors
     /// `TypeError`, naming the missing method.
     pub(crate) fn new(object: Bound<'_, PyAny>, components: &mut Components) -> PyResult<Self> {
-        if !object.getattr("send").is_ok_and(|method| method.is_callable()) {
+        if !has_method(&object, "send") {
             return Err(PyTypeError::new_err("a mailer must have a method send(to, subject, text, html)"));
         }
         Ok(Self(PyTarget::new(object, components)))

@@ -13,3 +13,10 @@ pub(crate) use embedder::PyEmbedder;
 pub(crate) use mailer::PyMailer;
 pub(crate) use store::{archive, directory, ledger};
 pub(crate) use supplier::{PySupplier, SupplyRequest};
+
+use pyo3::prelude::*;
+
+/// Whether an object has a method with this name.
+pub(crate) fn has_method(object: &Bound<'_, PyAny>, method: &str) -> bool {
+    object.getattr(method).is_ok_and(|method| method.is_callable())
+}

@@ -28,7 +28,7 @@ use transcript_core::{
     video::{ShortLink, VideoId},
 };
 
-use super::{call::PyTarget, key_value::PyKeyValueStore};
+use super::{call::PyTarget, has_method, key_value::PyKeyValueStore};
 use crate::{components::Components, events, exception_cause, lifecycle::attached};
 
 /// A Python object that implements a storage port.
@@ -152,8 +152,7 @@ const DIRECTORY: [&str; 12] = [
 
 /// The methods that an object lacks.
 fn missing_methods(object: &Bound<'_, PyAny>, methods: &[&'static str]) -> Vec<&'static str> {
-    let has = |method: &&str| object.getattr(*method).is_ok_and(|method| method.is_callable());
-    methods.iter().filter(|method| !has(method)).copied().collect()
+    methods.iter().filter(|method| !has_method(object, method)).copied().collect()
 }
 
 /// Checks that an object has all methods of a port.

@@ -25,7 +25,7 @@ use transcript_core::{
 
 use verbatim::{GetRequest, SystemClock};
 
-use super::call::PyTarget;
+use super::{call::PyTarget, has_method};
 use crate::{
     components::Components, events, exception_cause, lifecycle::attached, options, transcript::Transcript,
 };
@@ -156,7 +156,7 @@ impl PySupplier {
         let missing = |what: &str| PyTypeError::new_err(format!("the supplier {class} must have {what}"));
         let name = object.getattr("name").ok().and_then(|name| name.extract::<String>().ok());
         let name = name.filter(|name| !name.is_empty()).ok_or_else(|| missing("a name: str"))?;
-        if !object.getattr("supply").is_ok_and(|method| method.is_callable()) {
+        if !has_method(&object, "supply") {
             return Err(missing("a method supply(request)"));
         }
         let platforms = match object.getattr("platforms").ok() {

@@ -124,6 +124,9 @@ async fn embedded_server_invalid_option_is_named() {
         assert_eq!(error.kind(), ErrorKind::Invalid);
         assert!(error.message().starts_with(name), "{error}");
     }
+    let ca_file = EmbedOptions { webhook_ca_file: Some("/nope".into()), ..EmbedOptions::default() };
+    let error = EmbeddedServer::new(&verbatim, &ca_file).unwrap().start_work(None).unwrap_err();
+    assert!(error.message().starts_with("webhook_ca_file /nope"), "{error}");
 }
 
 #[tokio::test]

@@ -1,9 +1,6 @@
 //! Collector for the cues of every parser: limits, order and final checks in one place.
 
-use icu_properties::{
-    CodePointMapData, CodePointSetData,
-    props::{DefaultIgnorableCodePoint, GeneralCategory},
-};
+use icu_properties::{CodePointMapData, props::GeneralCategory};
 
 use super::{
     CaptionError, CaptionErrorKind, SEGMENTS_MAX, TIME_MAX_MS,
@@ -11,7 +8,10 @@ use super::{
     styling,
     time_marks::{self, TimeMark, TimedLine, UNKNOWN_DURATION},
 };
-use crate::transcript::{LanguageTag, Segment, WORDS_MAX, Word};
+use crate::{
+    text::is_blank_sign,
+    transcript::{LanguageTag, Segment, WORDS_MAX, Word},
+};
 
 /// Whether a text shows nothing: it has only white space, invisible characters, and accents without a letter.
 pub(crate) fn is_blank(text: &str) -> bool {
@@ -22,10 +22,8 @@ fn is_blank_char(c: char) -> bool {
     if c.is_ascii() {
         return c.is_whitespace() || c == '\0';
     }
-    // Unicode counts the blank of Braille as a symbol.
     c.is_whitespace()
-        || c == '\u{2800}'
-        || CodePointSetData::new::<DefaultIgnorableCodePoint>().contains(c)
+        || is_blank_sign(c)
         || matches!(
             CodePointMapData::<GeneralCategory>::new().get(c),
             GeneralCategory::NonspacingMark | GeneralCategory::EnclosingMark
@@ -244,6 +242,7 @@ mod tests {
             "\u{202A}\u{202C}\u{2066}\u{2069}",
             "\u{301} \u{FE0F}\u{20DD}",
             "\u{E0061}",
+            "\u{FFF9}\u{FFFA}\u{FFFB}",
         ] {
             assert!(is_blank(text), "{text:?}");
         }

@@ -48,6 +48,9 @@ names!(FailureReason, from_wire {
     ConfigError = "config_error",
 });
 
+// The name on the wire.
+crate::display::display!(FailureReason, |this| this.as_str());
+
 impl FailureReason {
     /// The reason of a supplier's failure.
     pub fn for_supply_error(failure: &SupplyError) -> Self {
@@ -391,6 +394,7 @@ mod tests {
             assert_eq!(none.message, message);
         }
         assert_eq!(none(failed(SupplyReason::Timeout), CostNote::None).message, "It failed.");
+        assert_eq!(FailureReason::NoCaptions.to_string(), "no_captions");
         assert!(none(work(), CostNote::None).message.ends_with("transcribed. Try again in 2 seconds."));
         let defect = SupplyError::new(SupplyReason::PlatformFault, "It failed.").defect();
         assert!(none(FetchOutcome::SupplyFailed(defect), CostNote::None).is_defect());

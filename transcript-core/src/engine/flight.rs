@@ -347,7 +347,10 @@ impl FlightTask<'_> {
                 if let Some(retry_after) = supply.refused {
                     return (same_for_all(FetchOutcome::Busy(retry_after)), work_result);
                 }
-                self.store_absence(&failure, supply.suppliers_tried).await;
+                let failure = match self.store_absence(&failure, supply.suppliers_tried).await {
+                    Some(wait) => failure.with_retry_after(wait),
+                    None => failure,
+                };
                 return (same_for_all(FetchOutcome::SupplyFailed(failure)), work_result);
             }
         };
@@ -427,17 +430,20 @@ impl FlightTask<'_> {
             Ok(LeaseOutcome::Acquired) => Ok(Some(until)),
             Ok(LeaseOutcome::Busy { .. }) => Ok(None),
             Err(error) => {
-                tracing::warn!(video = %self.leader.key().0, %error, "lease renewal failed");
+                static FAILURES: FailureLog = FailureLog::new();
+                if let Some(failures) = FAILURES.failed() {
+                    tracing::warn!(video = %self.leader.key().0, %error, failures, "lease renewal failed");
+                }
                 Err(error)
             }
         }
     }
 
-    /// Stores the absence that a failure leaves, if it says something about the video.
-    async fn store_absence(&self, failure: &SupplyError, suppliers_tried: Vec<String>) {
+    /// Stores the absence that a failure leaves, if it says something about the video. Returns its duration.
+    async fn store_absence(&self, failure: &SupplyError, suppliers_tried: Vec<String>) -> Option<Duration> {
         // Every supplier declined, so none knows anything about the video.
         if failure.is_declined() {
-            return;
+            return None;
         }
         let (video, selector, _) = self.leader.key();
         let now = self.inner.clock.now();
@@ -450,13 +456,14 @@ impl FlightTask<'_> {
             }
         }
         let policy = &self.inner.options.absence;
-        let Some(absence) = absence::from_failure(video, selector, failure, suppliers_tried, policy, now)
-        else {
-            return;
-        };
+        let absence = absence::from_failure(video, selector, failure, suppliers_tried, policy, now)?;
         let put = || self.inner.archive.put_absence(absence.clone());
-        if let Err(error) = retry_store(self.inner.options.request_policy(), put).await {
-            tracing::warn!(%video, %error, "absence not stored");
+        match retry_store(self.inner.options.request_policy(), put).await {
+            Ok(()) => Some(absence.until.since(now)),
+            Err(error) => {
+                tracing::warn!(%video, %error, "absence not stored");
+                None
+            }
         }
     }
 }

@@ -134,7 +134,9 @@ impl EngineInner {
             return Ok(None);
         }
         let Some(resolver) = self.resolvers.get(&link.platform()) else {
-            let message = format!("This server cannot resolve short links of {}.", link.platform().name());
+            let platform = link.platform().name();
+            let message =
+                format!("Short links of {platform} are not followed: it has no source of transcripts.");
             return Err(SupplyError::new(SupplyReason::Misconfigured, message));
         };
         let (answer, leader) = self.links.join(link);

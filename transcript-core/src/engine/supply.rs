@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use tokio::task::{JoinError, JoinSet};
 use tracing::Instrument as _;
 
 use super::{
@@ -19,6 +20,7 @@ use super::{
 };
 use crate::{
     archive::{KNOWN_TRACKS_MAX, TrackSelector},
+    error::ErrorCause,
     supplier::{SupplierKind, SupplyError, SupplyMonitor, SupplyOutput, SupplyReason, SupplyRequest},
     time::{Clock, Timestamp},
     transcript::{LanguageTag, TrackInfo, TrackKind, Transcript, best_track},
@@ -215,7 +217,7 @@ impl EngineInner {
         }
     }
 
-    /// Calls one supplier, within the time for the whole fetch. A panic counts as a failure.
+    /// Calls one supplier, within the time for the whole fetch. A panic is a defect of the supplier.
     ///
     /// Returns the permit, unless the call was cancelled: then it is released with the call.
     async fn call_supplier(
@@ -239,7 +241,7 @@ impl EngineInner {
         tracker.mark_started();
         let supplier = Arc::clone(&slot.supplier);
         // In its own task, so that a panic ends only that task; dropping the set ends it.
-        let mut work = tokio::task::JoinSet::new();
+        let mut work = JoinSet::new();
         let supply = async move { (supplier.supply(request, monitor).await, permit) };
         work.spawn_on(supply.in_current_span(), self.current_runtime());
         match tokio::time::timeout(time, work.join_next()).await {
@@ -247,9 +249,15 @@ impl EngineInner {
             Ok(Some(Ok((answer, permit)))) => {
                 (answer.map_err(|failure| classify_timeout(failure, had_enough_time)), Some(permit))
             }
-            Ok(_) => {
+            Ok(ended) => {
                 let message = "The transcript source failed unexpectedly.";
-                (Err(SupplyError::new(SupplyReason::PlatformFault, message)), None)
+                let failure = SupplyError::new(SupplyReason::PlatformFault, message);
+                let panic = ended.and_then(Result::err).filter(JoinError::is_panic);
+                let failure = match panic {
+                    Some(panic) => failure.defect().with_cause(ErrorCause::new(panic)),
+                    None => failure,
+                };
+                (Err(failure), None)
             }
             Err(_) => {
                 // Wait for the call to end, so that it no longer uses the platform during the next attempt. A supplier

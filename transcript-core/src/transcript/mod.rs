@@ -35,9 +35,7 @@ pub use paragraph::{chapter_paragraphs, paragraphs};
 pub use prose::prose;
 pub use segment::Segment;
 pub use selector::{TrackSelector, Translation};
-#[cfg(any(feature = "accounts", feature = "lookup"))]
-pub(crate) use track::list_languages;
-pub use track::{TrackInfo, TrackKind, best_track, distinct_languages};
+pub use track::{TrackInfo, TrackKind, best_track, distinct_languages, list_languages};
 pub use word::{WORDS_MAX, Word, remove_unfit_words, set_word_durations};
 pub(crate) use word::{default_words_end, find_words};
 

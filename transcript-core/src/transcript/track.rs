@@ -145,16 +145,21 @@ pub fn distinct_languages<'a>(tracks: impl IntoIterator<Item = &'a TrackInfo>) -
 }
 
 /// The most languages that a message lists.
-#[cfg(any(feature = "accounts", feature = "lookup"))]
 const LISTED_MAX: usize = 20;
 
-/// The languages of tracks for a message, each once.
-#[cfg(any(feature = "accounts", feature = "lookup"))]
-pub(crate) fn list_languages<'a>(tracks: impl IntoIterator<Item = &'a TrackInfo>) -> String {
-    let languages = distinct_languages(tracks);
-    let listed: Vec<_> = languages.iter().take(LISTED_MAX).map(LanguageTag::as_str).collect();
-    let more = if languages.len() > LISTED_MAX { ", …" } else { "" };
-    format!("{}{more}", listed.join(", "))
+/// The languages of tracks for a message: the first 20, each once, with a mark at machine translations.
+pub fn list_languages<'a>(tracks: impl IntoIterator<Item = &'a TrackInfo>) -> String {
+    let mut names: Vec<String> = Vec::new();
+    for TrackInfo { language, kind, .. } in tracks {
+        let mark = if *kind == TrackKind::Translated { " (machine translation)" } else { "" };
+        let name = format!("{language}{mark}");
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let more = if names.len() > LISTED_MAX { ", …" } else { "" };
+    names.truncate(LISTED_MAX);
+    format!("{}{more}", names.join(", "))
 }
 
 #[cfg(test)]
@@ -194,6 +199,16 @@ mod tests {
         assert_eq!(best_track(&tracks, &translation("en-US")), None);
         assert_eq!(best_track(&tracks, &translation("zh-Hant")), Some(1));
         assert_eq!(best_track(&tracks, &language("fr")), None);
+    }
+
+    #[test]
+    fn languages_of_message_are_marked_and_at_most_20() {
+        let tracks = [track("en", Human), track("en", Generated), track("de", Translated)];
+        assert_eq!(list_languages(&tracks), "en, de (machine translation)");
+        let many: Vec<_> = ('a'..='u').map(|letter| track(&format!("qa{letter}"), Human)).collect();
+        assert!(list_languages(&many[..20]).ends_with(", qat"));
+        assert!(list_languages(&many).ends_with(", qat, …"));
+        assert_eq!(list_languages(&[]), "");
     }
 
     #[test]

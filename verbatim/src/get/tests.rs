@@ -91,6 +91,9 @@ async fn missing_transcript_is_error_with_its_causes() {
 
     let none = get("https://youtu.be/dQw4w9WgXcQ", None).await.unwrap().into_transcript().unwrap_err();
     assert_eq!((none.kind(), none.retry()), (ErrorKind::Unsupported, Retry::Never));
+    let archived = GetRequest::new("https://youtu.be/dQw4w9WgXcQ").with_archived_only(true);
+    let none = verbatim.get(archived).await.unwrap().into_transcript().unwrap_err();
+    assert_eq!((none.kind(), none.retry()), (ErrorKind::NotFound, Retry::Never));
 }
 
 #[test]

@@ -35,7 +35,8 @@ impl Options {
 
     /// Removes all suppliers: no platform is contacted, and only archived transcripts are found.
     ///
-    /// Suppliers that are added afterwards are the only ones.
+    /// Suppliers that are added afterwards are the only ones. With own suppliers alone, a platform is contacted only to
+    /// follow its short links (`vm.tiktok.com/…`), and only if one of them is for it.
     #[must_use]
     pub fn without_suppliers(mut self) -> Self {
         self.suppliers = SupplierOptions::none();

@@ -1,12 +1,16 @@
 //! Checks that every port of the caller is called.
 
-use transcript_core::{Error, Result, supplier::Supplier, video::Platform};
+use transcript_core::{Error, Result, supplier::Supplier, text::head, video::Platform};
 
 use super::{Options, StorageOptions};
 
+/// Maximum of bytes in the name of a supplier, which is the source of its transcripts.
+const NAME_BYTES_MAX: usize = 256;
+
 impl Options {
-    /// Checks that no port of the caller is left unused.
+    /// Checks that no port of the caller is left unused, and that no supplier is named twice for a platform.
     pub(crate) fn check_registration(&self) -> Result<()> {
+        self.check_supplier_names()?;
         for (position, supplier) in self.custom.suppliers.iter().enumerate() {
             let earlier = self.custom.suppliers.iter().take(position);
             self.check_supplier(supplier.as_ref(), earlier.map(AsRef::as_ref))?;
@@ -74,12 +78,33 @@ impl Options {
         selected.into_iter().filter(|is_selected| *is_selected).count()
     }
 
+    /// Checks that no platform has a supplier twice, which would be called twice for each video.
+    fn check_supplier_names(&self) -> Result<()> {
+        for platform in Platform::ALL {
+            let names = self.suppliers.for_platform(platform);
+            let is_repeated =
+                |(index, name): &(usize, &String)| names.iter().take(*index).any(|one| one == *name);
+            if let Some((_, name)) = names.iter().enumerate().find(is_repeated) {
+                let message =
+                    format!("the supplier {name:?} is named twice for {}: name it once", platform.name());
+                return Err(Error::invalid(message));
+            }
+        }
+        Ok(())
+    }
+
     fn check_supplier<'a>(
         &self,
         supplier: &dyn Supplier,
         mut earlier: impl Iterator<Item = &'a dyn Supplier>,
     ) -> Result<()> {
         let info = supplier.info();
+        if !(1..=NAME_BYTES_MAX).contains(&info.name.len()) || info.name.contains(char::is_control) {
+            return Err(Error::invalid(format!(
+                "a supplier is named {:?}: a name has 1 to {NAME_BYTES_MAX} bytes without control characters",
+                head(&info.name, NAME_BYTES_MAX)
+            )));
+        }
         let is_same = |other: &dyn Supplier| {
             let other = other.info();
             other.name == info.name && other.platforms.iter().any(|one| info.platforms.contains(one))
@@ -161,6 +186,13 @@ mod tests {
             .with_supplier(empty("mine", &[Platform::X, Platform::TikTok]))
             .with_supplier(empty("mine", &[Platform::X]));
         check(twice, "two suppliers are named").await;
+        let mut repeated = Options::default().with_supplier(empty("mine", &[Platform::X]));
+        repeated.suppliers.x.push("mine".to_owned());
+        check(repeated, "the supplier \"mine\" is named twice for X").await;
+        let long: &'static str = "x".repeat(257).leak();
+        for name in ["", "line\nfeed", long] {
+            check(Options::default().with_supplier(empty(name, &[Platform::X])), "1 to 256 bytes").await;
+        }
 
         let both = Options::default()
             .with_storage(StorageOptions::ArchiveFile("archive.db".into()))
@@ -196,6 +228,25 @@ mod tests {
         let verbatim = Verbatim::open(options).await.unwrap();
         let missing = verbatim.get("https://x.com/someone/status/1").await.unwrap().into_transcript();
         assert_eq!(missing.unwrap_err().message(), "X 1: This video has no captions.");
+    }
+
+    #[test]
+    fn added_supplier_is_named_once() {
+        let mut suppliers = crate::SupplierOptions::default();
+        assert!(suppliers.add(["youtube-captions", "yt-dlp", "yt-dlp"]));
+        assert_eq!(suppliers.youtube, ["youtube-captions", "yt-dlp"]);
+    }
+
+    #[tokio::test]
+    async fn short_links_of_platform_without_own_supplier_are_not_followed() {
+        let options =
+            Options::default().without_suppliers().with_supplier(empty("mine", &[Platform::YouTube]));
+        let verbatim = Verbatim::open(options).await.unwrap();
+        let missing = verbatim.get("https://vm.tiktok.com/ZMabcdef/").await.unwrap().into_transcript();
+        let missing = missing.unwrap_err();
+        assert_eq!(missing.kind(), ErrorKind::Unsupported);
+        assert!(missing.message().contains("Short links of TikTok are not followed"), "{missing}");
+        verbatim.close().await;
     }
 
     #[tokio::test]

@@ -25,7 +25,8 @@ impl SupplierOptions {
         Self { youtube: Vec::new(), tiktok: Vec::new(), instagram: Vec::new(), x: Vec::new() }
     }
 
-    /// Adds built-in suppliers by name to every platform that they cover, after the present ones.
+    /// Adds built-in suppliers by name to every platform that they cover, after the present ones. A present one keeps
+    /// its position.
     ///
     /// Returns whether every name is known.
     pub fn add<'a>(&mut self, names: impl IntoIterator<Item = &'a str>) -> bool {
@@ -72,7 +73,10 @@ impl SupplierOptions {
 
     fn add_for(&mut self, name: &str, platforms: &[Platform]) {
         for platform in platforms {
-            self.for_platform_mut(*platform).push(name.to_owned());
+            let names = self.for_platform_mut(*platform);
+            if !names.iter().any(|present| present == name) {
+                names.push(name.to_owned());
+            }
         }
     }
 }

@@ -11,8 +11,8 @@ use transcript_core::{
 
 use crate::{
     scenarios::{
-        ScenarioResult, advance, check, check_message, fetch_count, keyed, new_key, run_scenario,
-        run_scenario_with, script, script_captions, service_spent, spent, unkeyed, video,
+        ScenarioResult, advance, check, check_message, fetch_count, keyed, new_key, retry_after_s,
+        run_scenario, run_scenario_with, script, script_captions, service_spent, spent, unkeyed, video,
     },
     simulation::{
         ops::summary,
@@ -50,6 +50,8 @@ fn supplier_reason_has_its_outcome_and_absence() {
             check_message(&answer, reason.as_str());
             assert_eq!((spent(&life, &key), service_spent(&life)), (0, 1), "{reason:?}");
             if let Some(seconds) = remembered {
+                let wait = retry_after_s(&answer);
+                assert!(wait.is_some_and(|wait| wait.abs_diff(seconds) <= 1), "{reason:?}: {wait:?}");
                 advance(seconds - 1).await;
                 let again = keyed(&life, &key, video()).await;
                 check(&again, ScenarioResult::None(reported));

@@ -15,7 +15,7 @@ use crate::{
         run_scenario, run_scenario_with, script, script_captions, service_spent, spent,
     },
     simulation::{
-        supplier::SupplierStep,
+        supplier::{SupplierAction, SupplierStep},
         world::{ProcessLife, SimKey, SimWorld, WorldConfig},
     },
 };
@@ -90,6 +90,25 @@ fn breaker_facts_about_videos_do_not_open_it() {
             assert!(breaker_events(&life).is_empty());
         });
     }
+}
+
+#[test]
+fn breaker_panics_of_supplier_do_not_open_it() {
+    run_scenario(WorldConfig::default(), |life| async move {
+        let key = new_key(&life).await;
+        let panic = SupplierStep { takes: Duration::ZERO, action: SupplierAction::Panic };
+        script_captions(&life, &[panic]);
+        for number in 0..8 {
+            let Availability::Unavailable(none) = keyed(&life, &key, clip(number)).await.availability else {
+                panic!("no supplier returned a transcript");
+            };
+            let cause = none.cause.as_ref().map(|cause| cause.error().to_string()).unwrap_or_default();
+            assert!(none.is_defect() && cause.contains("the supplier panicked"), "{none:?}: {cause}");
+        }
+        script_captions(&life, &[SupplierStep::give(&["en"])]);
+        check(&keyed(&life, &key, clip(8)).await, ScenarioResult::New);
+        assert!(breaker_events(&life).is_empty());
+    });
 }
 
 #[test]

@@ -1,6 +1,9 @@
 use std::{
     collections::BTreeMap,
-    sync::{Mutex as StdMutex, PoisonError},
+    sync::{
+        Mutex as StdMutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use super::*;
@@ -166,6 +169,42 @@ async fn key_value_change_waits_for_write_of_dropped_caller() {
     let found = archive.find(&video, &selector, put.now).await.unwrap();
     assert!(matches!(found, FindOutcome::Transcript(_)), "the write is lost: {found:?}");
     assert_eq!(archive.change_counter().await.unwrap(), 2);
+}
+
+/// A store whose first write panics while its caller waits for it.
+#[derive(Debug, Default)]
+struct PanickingStore {
+    map: MapStore,
+    has_panicked: AtomicBool,
+}
+
+#[async_trait]
+impl KeyValueStore for PanickingStore {
+    async fn get(&self, key: &str) -> Result<Option<Vec<u8>>> {
+        self.map.get(key).await
+    }
+
+    async fn write(&self, changes: Vec<KeyValueChange>) -> Result<()> {
+        tokio::task::yield_now().await;
+        assert!(self.has_panicked.swap(true, Ordering::Relaxed), "a defect");
+        self.map.write(changes).await
+    }
+
+    async fn list(&self, prefix: &str, after: &str, limit: usize) -> Result<Vec<(String, Vec<u8>)>> {
+        self.map.list(prefix, after, limit).await
+    }
+}
+
+#[tokio::test]
+async fn key_value_write_that_panics_fails_only_its_change() {
+    let archive = KeyValueArchive::new(Arc::new(PanickingStore::default()));
+    let put = request("aaaaaaaaaaa", "Hello.", &["en"]);
+    let (changed, first) = (archive.clone(), put.clone());
+    let failed = tokio::spawn(async move { changed.put(first).await }).await;
+    assert!(failed.unwrap_err().is_panic());
+    archive.put(put.clone()).await.unwrap();
+    archive.withdraw(&put.video, true, put.now).await.unwrap();
+    assert_eq!(archive.find(&put.video, &put.selectors[0], put.now).await.unwrap(), FindOutcome::Withdrawn);
 }
 
 #[tokio::test]
