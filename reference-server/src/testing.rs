@@ -1,5 +1,6 @@
 //! Test fixture of this crate: the whole router over in-memory stores.
 
+mod failing_archive;
 mod selling;
 
 use std::{
@@ -32,8 +33,8 @@ use transcript_core::{
     engine::{EngineOptions, Transcripts},
     lookup::{Lookup, LookupDeps, LookupOptions},
     memory::{
-        MemoryArchive, MemoryDirectory, MemoryIdempotencyStore, MemoryJobs, MemoryLedger, MemoryOrders,
-        MemoryOutbox, MemoryRateLimiter, MemorySecrets, MemorySessions,
+        MemoryDirectory, MemoryIdempotencyStore, MemoryJobs, MemoryLedger, MemoryOrders, MemoryOutbox,
+        MemoryRateLimiter, MemorySecrets, MemorySessions,
     },
     supplier::{
         Supplier, SupplierInfo, SupplierKind, SupplyError, SupplyMonitor, SupplyOutput, SupplyReason,
@@ -56,6 +57,7 @@ use crate::{
     state::AppState,
 };
 
+use failing_archive::FailingArchive;
 pub(crate) use selling::PaymentSetup;
 
 const BASE_URL: &str = "https://v.example";
@@ -67,6 +69,8 @@ pub(crate) const NEW: &str = "aaaaaaaaaaa";
 pub(crate) const LONG: &str = "lllllllllll";
 /// Video without captions.
 pub(crate) const SILENT: &str = "sssssssssss";
+/// Video that the supplier has in French only.
+pub(crate) const FRENCH: &str = "fffffffffff";
 /// Video for which the platform throttles the supplier for half a minute.
 pub(crate) const THROTTLED: &str = "ttttttttttt";
 /// Video for which the supplier panics.
@@ -81,7 +85,7 @@ pub(crate) struct ServiceFixture {
     pub(crate) http: HttpService,
     pub(crate) app: AppState,
     pub(crate) clock: Arc<FrozenClock>,
-    pub(crate) archive: Arc<MemoryArchive>,
+    pub(crate) archive: Arc<FailingArchive>,
     pub(crate) bodies: Arc<ResponseCache>,
     pub(crate) transcripts: Transcripts,
     pub(crate) supplier_calls: Arc<AtomicU32>,
@@ -130,7 +134,7 @@ impl ServiceFixture {
     async fn build(options: LookupOptions, payment_setup: PaymentSetup, chat: Chat) -> Self {
         let clock = Arc::new(FrozenClock(AtomicI64::new(1_795_132_800_000)));
         let random = Arc::new(SequentialRandom::default());
-        let (archive, ledger) = (Arc::new(MemoryArchive::default()), Arc::new(MemoryLedger::default()));
+        let (archive, ledger) = (Arc::new(FailingArchive::default()), Arc::new(MemoryLedger::default()));
         let (directory, supplier_calls) = (Arc::new(MemoryDirectory::default()), Arc::new(AtomicU32::new(0)));
         let transcripts = Transcripts::builder(
             Arc::clone(&archive) as _,
@@ -370,7 +374,7 @@ impl Random for SequentialRandom {
     }
 }
 
-/// Supplier with a few videos, in English and Welsh; each has a machine translation into French.
+/// Supplier with a few videos, in English and Welsh, with a machine translation into French; one is in French only.
 #[derive(Debug)]
 struct FakeSupplier(Arc<AtomicU32>);
 
@@ -404,8 +408,13 @@ impl Supplier for FakeSupplier {
                 if request.video.id() == LONG {
                     supplied.segments = long_segments();
                 }
+                let is_french = request.video.id() == FRENCH;
+                if is_french {
+                    supplied.track = TrackInfo::new(LanguageTag::from_canonical("fr"), TrackKind::Human);
+                }
                 match request.selector.language().map(LanguageTag::as_str) {
-                    None | Some("en" | "en-GB") => {}
+                    None => {}
+                    Some("en" | "en-GB") if !is_french => {}
                     Some("cy") => {
                         supplied.track = TrackInfo::new(LanguageTag::from_canonical("cy"), TrackKind::Human);
                     }

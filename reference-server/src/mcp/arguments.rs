@@ -6,6 +6,7 @@ use transcript_core::{
     accounts::jobs::ResultsPage,
     archive::view,
     chat::WordQuery,
+    search::QUERY_CHARS_MAX,
     video::{LinkError, VideoList},
     wire::v1::JobRequest,
 };
@@ -34,8 +35,6 @@ pub(super) const ITEMS_MAX: usize = 50;
 pub(super) const EXCERPT_CHARS: usize = 1_000;
 /// Maximum size of the transcript of an item. All items of a result together are at most as large as a page.
 pub(super) const EXCERPT_CHARS_MAX: usize = 10_000;
-/// Longest query, in bytes.
-const QUERY_MAX: usize = 1_000;
 /// Limit of an argument error message, in characters.
 const ERROR_CHARS_MAX: usize = 300;
 
@@ -139,10 +138,9 @@ pub(super) struct AskVideoArgs {
 
 /// Maximum number of hits of a search; an error if its query is too long.
 fn search_limit(query: &str, limit: Option<u64>) -> Result<usize, ToolError> {
-    if query.len() > QUERY_MAX {
-        return Err(ToolError::invalid(format!(
-            "query: it has more than {QUERY_MAX} bytes: use a few words"
-        )));
+    if query.chars().count() > QUERY_CHARS_MAX {
+        let message = format!("query: it has more than {QUERY_CHARS_MAX} characters: use a few words");
+        return Err(ToolError::invalid(message));
     }
     within("limit", limit, HITS, 1, HITS_MAX)
 }
@@ -307,4 +305,24 @@ fn within(
     let Some(value) = value else { return Ok(usual) };
     let fits = usize::try_from(value).ok().filter(|value| (least..=most).contains(value));
     fits.ok_or_else(|| ToolError::invalid(format!("{name}: it must be from {least} to {most}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn query_limit_counts_characters() {
+        for (count, is_valid) in [(QUERY_CHARS_MAX, true), (QUERY_CHARS_MAX + 1, false)] {
+            let query = "字".repeat(count);
+            let archive = json!({ "query": query }).as_object().cloned().unwrap();
+            let limit = read::<SearchArchiveArgs>(archive).unwrap().limit();
+            assert_eq!(limit.is_ok(), is_valid, "{count}: {limit:?}");
+            let transcript = json!({ "video": "a", "query": query }).as_object().cloned().unwrap();
+            let limit = read::<SearchTranscriptArgs>(transcript).unwrap().limit();
+            assert_eq!(limit.is_ok(), is_valid, "{count}: {limit:?}");
+        }
+    }
 }

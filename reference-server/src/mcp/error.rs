@@ -9,6 +9,8 @@ use transcript_core::{
 };
 use verbatim::service::{ResponseMeta, ServiceError, ServiceErrorKind};
 
+use super::tools::GET_TRANSCRIPT;
+
 /// Time until a retry of a call that was refused because the server is busy.
 const BUSY_RETRY: Duration = Duration::from_secs(5);
 
@@ -80,6 +82,19 @@ impl ToolError {
                     break;
                 }
             }
+        }
+        self
+    }
+
+    /// Replaces the advice to send a key, for a caller that has sent one to a tool that fetches nothing.
+    #[must_use]
+    pub(super) fn for_key_holder(mut self) -> Self {
+        if let Self::Missing { reason, message, .. } = &mut self
+            && reason.as_str() == FailureReason::NeedsVerification.as_str()
+        {
+            *message = format!(
+                "This video has not been transcribed yet. {GET_TRANSCRIPT} transcribes it, if the API key permits."
+            );
         }
         self
     }

@@ -225,9 +225,9 @@ async fn job_results(
     for item in &page.items {
         let found = accounts.jobs.transcript(&page.job, item).await.map_err(refused)?;
         let words = found.stored().map(|stored| {
-            let title = stored.transcript.title.as_deref().map(line).unwrap_or_default();
-            let words = within(&stored.transcript.to_text(), max_chars);
-            format!("{title}\n{words}")
+            let title = stored.transcript.title.as_deref().map(line).filter(|title| !title.is_empty());
+            let title = title.map_or(String::new(), |title| format!("Title: {title}\n"));
+            format!("{title}{}", within(&stored.transcript.to_text(), max_chars))
         });
         let languages = accounts.jobs.languages_instead(&page.job, item).await;
         text.push_str(&item_text(&JobResult::new(item, found.loss()), item, words.as_deref(), &languages));

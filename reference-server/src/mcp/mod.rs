@@ -28,8 +28,9 @@ use futures_util::FutureExt;
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
-        CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, Implementation, ListToolsResult,
-        PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
+        CacheScope, CallToolRequestMethod, CallToolRequestParams, CallToolResponse, CallToolResult,
+        ConstString, CustomRequest, CustomResult, ErrorCode, Implementation, ListToolsResult,
+        PaginatedRequestParams, ProtocolVersion, ServerCapabilities, ServerConfig, Tool,
     },
     service::RequestContext,
 };
@@ -190,7 +191,10 @@ impl McpTools {
         let (lookup, tracks) = (reply.body.lookup, reply.body.tracks);
         match lookup.transcript {
             Some(stored) => Ok(result::languages(&stored.transcript, &tracks, &lookup.result.watch_url)),
-            None => Err(ToolError::missing(lookup.result, &reply.meta)),
+            None => {
+                let error = ToolError::missing(lookup.result, &reply.meta);
+                Err(if caller.key.is_some() { error.for_key_holder() } else { error })
+            }
         }
     }
 
@@ -214,6 +218,31 @@ impl McpTools {
             ToolError::from(error).rename_arguments(&names)
         })?;
         Ok(result::answer(&answer))
+    }
+
+    /// The result of a call with these unreadable parameters: wrong arguments are an error of the tool.
+    ///
+    /// # Errors
+    /// The protocol error for a call without the name of a tool, or with another unreadable parameter.
+    fn reject_unreadable(&self, params: Option<&Value>) -> Result<CallToolResult, ErrorData> {
+        let parameter = |name: &str| params.and_then(|params| params.get(name));
+        let Some(name) = parameter("name").and_then(Value::as_str) else {
+            return Err(ErrorData::invalid_params("name: it must be the name of a tool.", None));
+        };
+        if !self.all.iter().any(|tool| tool.name == name) {
+            return Err(self.unknown_tool());
+        }
+        match parameter("arguments") {
+            None | Some(Value::Null | Value::Object(_)) => {
+                Err(ErrorData::invalid_params("params: a value besides the arguments is invalid.", None))
+            }
+            Some(_) => Ok(result::failure(&ToolError::invalid("arguments: it must be an object"))),
+        }
+    }
+
+    fn unknown_tool(&self) -> ErrorData {
+        let names: Vec<&str> = self.all.iter().map(|tool| tool.name.as_ref()).collect();
+        ErrorData::invalid_params(format!("Unknown tool. Tools: {}.", names.join(", ")), None)
     }
 
     async fn search_transcript(
@@ -275,12 +304,26 @@ impl ServerHandler for McpTools {
         };
         match called {
             Ok(Some(result)) => Ok(result.into()),
-            Ok(None) => {
-                let names: Vec<&str> = self.all.iter().map(|tool| tool.name.as_ref()).collect();
-                let message = format!("Unknown tool. Tools: {}.", names.join(", "));
-                Err(ErrorData::invalid_params(message, None))
-            }
+            Ok(None) => Err(self.unknown_tool()),
             Err(_) => Ok(result::failure(&ToolError::fault()).into()),
         }
+    }
+
+    /// Answers a call of a tool that the library cannot read. It rejects other unknown messages.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        if request.method != CallToolRequestMethod::VALUE {
+            return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None));
+        }
+        let mut result = self.reject_unreadable(request.params.as_ref())?;
+        // For earlier revisions the library removes it, but not from a custom result.
+        let version = context.protocol_version();
+        if version.is_none_or(|version| version.as_str() < ProtocolVersion::V_2026_07_28.as_str()) {
+            result.result_type = None;
+        }
+        Ok(CustomResult::new(serde_json::to_value(result).unwrap_or_default()))
     }
 }

@@ -166,7 +166,7 @@ async fn passages_of_one_content_are_cut_once() {
     assert_eq!(first.to_vec(), passages(&one.transcript.segments));
 }
 
-fn tools_of(fixture: &ServiceFixture) -> McpTools {
+pub(super) fn tools_of(fixture: &ServiceFixture) -> McpTools {
     let app = &fixture.app;
     let service = LocalService::new(app.lookup.clone(), app.accounts.clone(), app.chat.clone());
     let passages = PassageCache::new(fixture.transcripts.clone(), app.chat.clone());
@@ -178,7 +178,7 @@ async fn call(tools: &McpTools, tool: &str, arguments: Value) -> Value {
     call_as(&Caller::default(), tools, tool, arguments).await
 }
 
-async fn call_as(caller: &Caller, tools: &McpTools, tool: &str, arguments: Value) -> Value {
+pub(super) async fn call_as(caller: &Caller, tools: &McpTools, tool: &str, arguments: Value) -> Value {
     let arguments = arguments.as_object().cloned().unwrap_or_default();
     let result = tools.call(tool, arguments, caller).await.unwrap();
     serde_json::to_value(result).unwrap()

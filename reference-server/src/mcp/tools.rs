@@ -2,7 +2,7 @@
 
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
-use transcript_core::{chat::MESSAGE_CHARS_MAX, video::VideoList};
+use transcript_core::{chat::MESSAGE_CHARS_MAX, search::QUERY_CHARS_MAX, video::VideoList};
 
 use super::arguments::{
     EXCERPT_CHARS, EXCERPT_CHARS_MAX, HITS, HITS_MAX, ITEMS, ITEMS_MAX, LISTED, LISTED_MAX, PAGE_CHARS,
@@ -97,7 +97,11 @@ fn search_transcript(scope: ToolScope) -> Tool {
     );
     let properties = json!({
         "video": video(),
-        "query": { "type": "string", "description": "Words to search for, in any order." },
+        "query": {
+            "type": "string",
+            "maxLength": QUERY_CHARS_MAX,
+            "description": "Words to search for, in any order."
+        },
         "lang": lang(),
         "limit": {
             "type": "integer",
@@ -118,7 +122,7 @@ pub(super) fn search_archive() -> Tool {
                        -not, OR, prefix*, lang:, platform:, channel:, before: and after: narrow the search. It is free \
                        and fetches nothing.";
     let properties = json!({
-        "query": { "type": "string", "description": "The query." },
+        "query": { "type": "string", "maxLength": QUERY_CHARS_MAX, "description": "The query." },
         "lang": {
             "type": "string",
             "description": "Only transcripts in this language: a tag such as en, pt-BR or zh-Hant. Omit it for all."

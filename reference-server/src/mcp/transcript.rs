@@ -5,12 +5,12 @@ use std::{sync::Arc, time::Duration};
 use tokio::{sync::OwnedSemaphorePermit, time::timeout};
 use transcript_core::{
     accounts::TranscriptParams,
-    archive::StoredTranscript,
+    archive::{StoredTranscript, TrackSelector},
     chat::Chat,
-    transcript::LanguageTag,
+    transcript::{LanguageTag, best_track},
     video::{Platform, VideoId},
 };
-use verbatim::service::{Caller, LookupReply, ServiceError, ServiceLookup, ServiceReply};
+use verbatim::service::{Caller, LookupReply, ResponseMeta, ServiceError, ServiceLookup, ServiceReply};
 
 use super::{McpTools, error::ToolError};
 
@@ -102,13 +102,31 @@ impl McpTools {
         let LookupReply { result, transcript } = body;
         let is_lacking = match &transcript {
             Some(stored) if is_for_credits && language.is_none() => {
-                self.is_other_language(stored, lookup, caller).await?
+                self.is_other_language(stored, lookup.clone(), caller).await?
             }
             Some(_) => false,
-            None => is_for_credits,
+            // It may be archived, and free.
+            None => is_for_credits && !is_storage_failure(&meta),
         };
-        if is_lacking && let Ok(video) = VideoId::new(Platform::YouTube, &result.video_id) {
-            match self.buy_transcript(&video, language, result.watch_url.clone(), caller).await {
+        let any_language = match (&language, &transcript) {
+            _ if !is_lacking => None,
+            (Some(_), _) => Some(false),
+            (None, None) => Some(true),
+            // Beside an archived default track only English is for sale; if that is unknown, nothing.
+            (None, Some(_)) => {
+                self.is_default_track_archived(lookup, caller).await.ok().map(|is_archived| !is_archived)
+            }
+        };
+        if let Some(any_language) = any_language
+            && let Ok(video) = VideoId::new(Platform::YouTube, &result.video_id)
+        {
+            let params = TranscriptParams {
+                video_id: Some(video.id().to_owned()),
+                lang: language.map(|language| language.as_str().to_owned()),
+                any_language,
+                ..TranscriptParams::default()
+            };
+            match self.buy_transcript(params, result.watch_url.clone(), caller).await {
                 // The archived transcript in another language is free.
                 Err(error) if transcript.is_some() && is_not_sold(&error) => {}
                 bought => return Ok(bought?),
@@ -134,23 +152,30 @@ impl McpTools {
             return Ok(false);
         }
         let lookup = ServiceLookup { default_only: true, ..lookup };
-        Ok(self.service.look_up(caller, lookup).await?.body.transcript.is_none())
+        let ServiceReply { body, meta } = self.service.look_up(caller, lookup).await?;
+        Ok(body.transcript.is_none() && !is_storage_failure(&meta))
+    }
+
+    /// Whether the best known track for the default of a video is archived, for another selector.
+    ///
+    /// Also if none is known: the video has an archived transcript, so the archive has failed.
+    async fn is_default_track_archived(
+        &self,
+        lookup: ServiceLookup,
+        caller: &Caller,
+    ) -> Result<bool, ServiceError> {
+        let tracks = self.service.tracks(caller, lookup).await?.body.tracks;
+        let best = best_track(tracks.iter().map(|one| &one.track), &TrackSelector::Default);
+        Ok(best.and_then(|index| tracks.get(index)).is_none_or(|one| !one.selectors.is_empty()))
     }
 
     /// Gets a transcript for a credit, as the v1 API does. The credit is charged at delivery.
     async fn buy_transcript(
         &self,
-        video: &VideoId,
-        language: Option<LanguageTag>,
+        params: TranscriptParams,
         watch_url: String,
         caller: &Caller,
     ) -> Result<ToolTranscript, ServiceError> {
-        let params = TranscriptParams {
-            video_id: Some(video.id().to_owned()),
-            url: None,
-            lang: language.map(|language| language.as_str().to_owned()),
-            ..TranscriptParams::default()
-        };
         // A repeated call needs no idempotency key: the transcript is archived then, and free.
         let caller = Caller { idempotency_key: None, ..caller.clone() };
         let ServiceReply { body: stored, meta } = self.service.transcript(&caller, params).await?;
@@ -161,7 +186,128 @@ impl McpTools {
     }
 }
 
+/// Whether the archive failed in a lookup: it may have the transcript that is missing.
+fn is_storage_failure(meta: &ResponseMeta) -> bool {
+    meta.failure_detail.as_deref() == Some("storage")
+}
+
 /// Whether the v1 API sells no default transcript to this account now. A fetch that continues is charged when it ends.
 fn is_not_sold(error: &ServiceError) -> bool {
     error.meta.failure_detail.as_deref() != Some("still_working")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::Ordering::Relaxed;
+
+    use serde_json::json;
+    use transcript_core::{
+        Timestamp,
+        archive::{Archive, PutRequest},
+        transcript::{TrackInfo, TrackKind, Transcript},
+    };
+
+    use super::*;
+    use crate::{
+        mcp::{
+            tests::{call_as, tools_of},
+            tools::GET_TRANSCRIPT,
+        },
+        testing::{ARCHIVED, FRENCH, NEW, ServiceFixture, transcript},
+    };
+
+    fn track(tag: &str) -> TrackInfo {
+        TrackInfo::new(LanguageTag::parse(tag).unwrap(), TrackKind::Human)
+    }
+
+    /// Archives a Welsh transcript for this selector.
+    async fn archive_welsh(
+        fixture: &ServiceFixture,
+        video: &str,
+        selector: TrackSelector,
+        other_track: Option<TrackInfo>,
+    ) {
+        let video = VideoId::new(Platform::YouTube, video).unwrap();
+        let request = PutRequest {
+            video: video.clone(),
+            selectors: vec![selector],
+            known_tracks: [track("cy")].into_iter().chain(other_track).collect(),
+            transcript: Arc::new(Transcript { track: track("cy"), ..transcript(&video) }),
+            metadata: Default::default(),
+            parser_version: 1,
+            replace: false,
+            now: Timestamp::from_millis(0),
+        };
+        fixture.archive.put(request).await.unwrap();
+    }
+
+    async fn credits(fixture: &ServiceFixture, key: &str) -> u64 {
+        let account = fixture.get_with("/api/v1/me", key).await.json();
+        account["credits_remaining"].as_u64().unwrap()
+    }
+
+    #[tokio::test]
+    async fn new_video_without_english_costs_one_credit() {
+        let fixture = ServiceFixture::start().await;
+        let (tools, key) = (tools_of(&fixture), fixture.account("ann@example.org").await);
+        let caller = Caller::with_key(key.clone());
+        let all = credits(&fixture, &key).await;
+        for is_charged in [true, false] {
+            let got = call_as(&caller, &tools, GET_TRANSCRIPT, json!({ "video": FRENCH })).await;
+            assert_eq!(got["_meta"]["verbatim/language"], "fr", "{got}");
+            let text = got["content"][0]["text"].as_str().unwrap();
+            assert_eq!(text.contains("Credits charged for this transcript: 1"), is_charged, "{text}");
+            assert_eq!(credits(&fixture, &key).await, all - 1);
+        }
+    }
+
+    /// The archived one is free. If it is the only known one, nothing else is the default.
+    #[tokio::test]
+    async fn default_without_english_is_sold_beside_other_language() {
+        for (knows_french, language) in [(true, "fr"), (false, "cy")] {
+            let fixture = ServiceFixture::start().await;
+            let tools = tools_of(&fixture);
+            let french = TrackInfo { original: true, ..track("fr") };
+            let other_track = knows_french.then_some(french);
+            archive_welsh(&fixture, FRENCH, track("cy").selector(), other_track).await;
+            let caller = Caller::with_key(fixture.account("ann@example.org").await);
+            let got = call_as(&caller, &tools, GET_TRANSCRIPT, json!({ "video": FRENCH })).await;
+            assert_eq!(got["_meta"]["verbatim/language"], language, "{got}");
+            let text = got["content"][0]["text"].as_str().unwrap();
+            assert_eq!(text.contains("Credits charged"), knows_french, "{text}");
+        }
+    }
+
+    #[tokio::test]
+    async fn archived_transcript_costs_nothing_while_archive_fails() {
+        for (video, lang, language, fails_tracks) in [
+            (ARCHIVED, "", "en", false),
+            (ARCHIVED, "en", "en", false),
+            // The default.
+            (NEW, "", "cy", false),
+            // For its language only. No other one is known.
+            (FRENCH, "", "cy", false),
+            (FRENCH, "", "cy", true),
+        ] {
+            for number in 1..=3 {
+                let fixture = ServiceFixture::start().await;
+                archive_welsh(&fixture, NEW, TrackSelector::Default, None).await;
+                archive_welsh(&fixture, FRENCH, track("cy").selector(), None).await;
+                let (tools, key) = (tools_of(&fixture), fixture.account("ann@example.org").await);
+                let all = credits(&fixture, &key).await;
+                let archive = &fixture.archive;
+                let failing = if fails_tracks { &archive.failing_tracks } else { &archive.failing_find };
+                failing.store(number, Relaxed);
+                let arguments = json!({ "video": video, "lang": lang });
+                let got = call_as(&Caller::with_key(key.clone()), &tools, GET_TRANSCRIPT, arguments).await;
+                let meta = &got["_meta"];
+                let is_found = meta["verbatim/language"] == language;
+                let is_failure = meta["verbatim/failure_reason"] == "fetch_error";
+                // The first list of tracks is part of the lookup.
+                let may_fail = !fails_tracks || number == 1;
+                assert!(is_found || (is_failure && may_fail), "{number}: {got}");
+                assert_eq!(credits(&fixture, &key).await, all, "{number}: {got}");
+            }
+        }
+    }
 }

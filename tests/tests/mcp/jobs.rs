@@ -72,7 +72,8 @@ async fn mcp_http_job_of_playlist_is_started_and_read() -> Result<()> {
             assert_eq!(all.contains(&format!("This is {video}.")), index != 4, "{all}");
         }
         assert!(all.contains(": failed (no_captions): "), "{all}");
-        assert!(text(&results, 1).contains("\nThis is…\n"), "{results}");
+        let first = text(&results, 1);
+        assert!(first.contains("\nTitle: A walk along the dyke\nThis is…\n"), "{results}");
         assert_eq!(remaining_credits(&server, &key).await?, 200 - 5 * round);
     }
     Ok(())

@@ -47,6 +47,7 @@ fn mcp_stdio_both_revisions_use_local_archive() -> Result<()> {
             call("search_archive", json!({ "query": "lighthuose" })),
             call("search_archive", json!({ "query": "winter NINE", "lang": "", "cursor": "" })),
             call("search_archive", json!({ "query": "winter NINE", "cursor": "x" })),
+            call("search_archive", json!({ "query": "winter NINE", "lang": "de" })),
         ];
         let report = run_calls(&target(&data, &platform_settings(&proxy)), mode, &calls)?;
         assert_eq!(report["version"], version);
@@ -61,10 +62,12 @@ fn mcp_stdio_both_revisions_use_local_archive() -> Result<()> {
         assert!(text(&report, 4).contains("archived"), "{}", text(&report, 4));
         assert_eq!(report["results"][5][0]["isError"], true, "{report}");
         let found = text(&report, 6);
-        assert!(found.contains("1 of 1 videos") && found.contains("nine winters"), "{found}");
+        assert!(found.contains("1 of 1 video found") && found.contains("nine winters"), "{found}");
         assert!(text(&report, 7).contains("Did the user mean “lighthouse”?"), "{}", text(&report, 7));
         assert!(text(&report, 8).contains("nine winters"), "{}", text(&report, 8));
         assert!(text(&report, 9).starts_with("cursor: not a cursor of this search"), "{}", text(&report, 9));
+        let unfiltered = "Without the filters, “winter NINE” matches in 1 video.\n";
+        assert!(text(&report, 10).contains(unfiltered), "{}", text(&report, 10));
     }
     // The transcript fetched for the first revision is archived for the second one and for the other commands.
     assert_eq!(fetch_count(&proxy, "aaaaaaaaaaa"), 1);

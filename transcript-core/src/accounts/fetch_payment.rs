@@ -46,8 +46,8 @@ pub(super) struct FetchKey {
     pub(super) account: AccountId,
     pub(super) route: V1Endpoint,
     pub(super) video: VideoId,
-    /// The track that the request names.
-    pub(super) requested: TrackSelector,
+    /// The language that the request accepts.
+    pub(super) preference: LanguagePreference,
     /// The track that is fetched for it.
     pub(super) selector: TrackSelector,
 }
@@ -106,7 +106,6 @@ enum FetchState {
 pub(super) struct FetchPayment {
     credits: Arc<AccountCredits>,
     key: FetchKey,
-    preference: LanguagePreference,
     delivery: PrepaidDelivery,
     state: Mutex<FetchState>,
     /// The prepaid delivery, recorded before the hold is left to the flight.
@@ -121,13 +120,12 @@ impl FetchPayment {
     pub(super) fn new(
         credits: &Arc<AccountCredits>,
         key: FetchKey,
-        preference: LanguagePreference,
         delivery: PrepaidDelivery,
         pays: bool,
     ) -> Arc<Self> {
         let (state, prepaid) = (Mutex::new(FetchState::Idle), Mutex::default());
         let (credits, pays) = (Arc::clone(credits), AtomicBool::new(pays));
-        Arc::new(Self { credits, key, preference, delivery, state, prepaid, pays })
+        Arc::new(Self { credits, key, delivery, state, prepaid, pays })
     }
 
     /// The payer for the engine.
@@ -225,7 +223,7 @@ impl FetchPayment {
     /// repeat fails, too.
     async fn end_abandoned(&self, hold: HoldGuard, is_kept: bool) -> bool {
         let delivery = Delivery { context: Arc::clone(&self.credits.context) };
-        if !is_kept || delivery.is_missing(&self.key.video, &self.preference).await {
+        if !is_kept || delivery.is_missing(&self.key.video, &self.key.preference).await {
             return self.end_undelivered(hold).await;
         }
         let spent = self.price(&hold);

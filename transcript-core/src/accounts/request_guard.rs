@@ -206,10 +206,11 @@ impl RequestGuard {
         selector: &TrackSelector,
     ) -> Result<Arc<FetchPayment>, V1Error> {
         let (account, route) = (self.caller.account.id.clone(), self.route);
-        let requested = preference.selector();
         // A repeat is prepaid whichever track is fetched or archived for it.
+        let requested = preference.selector();
         let delivery = PrepaidDelivery::new(&self.credits, &self.caller.account, video, &requested);
-        let key = FetchKey { account, route, video: video.clone(), requested, selector: selector.clone() };
+        let (preference, selector) = (preference.clone(), selector.clone());
+        let key = FetchKey { account, route, video: video.clone(), preference, selector };
         // A repeat costs nothing, so it leaves the hold of another request alone.
         let adopted = if self.repeated.is_some() { None } else { self.credits.abandoned_fetches.adopt(&key) };
         let fetch = match adopted {
@@ -222,7 +223,7 @@ impl RequestGuard {
                 let context = &self.credits.context;
                 let plan = context.effective_plan(&self.caller.account, context.now());
                 let pays = plan.state != PlanState::Free;
-                FetchPayment::new(&self.credits, key, preference.clone(), delivery, pays)
+                FetchPayment::new(&self.credits, key, delivery, pays)
             }
         };
         Ok(Arc::clone(self.resources.fetch.insert(fetch)))

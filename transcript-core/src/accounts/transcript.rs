@@ -25,6 +25,10 @@ pub struct TranscriptParams {
     pub url: Option<String>,
     /// `lang`: a language tag; without one it is English.
     pub lang: Option<String>,
+    /// Whether a request without `lang` gets the default transcript in any language.
+    ///
+    /// Only the service of this process has it: it is no parameter of the HTTP API.
+    pub any_language: bool,
     /// `translated`: whether a machine translation is returned if the video has no other transcript in the language.
     pub translated: bool,
     /// What the response contains of the transcript.
@@ -55,7 +59,7 @@ impl PreparedTranscript {
 }
 
 /// The transcript language that a request accepts.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum LanguagePreference {
     /// The default transcript, in any language.
     Any,
@@ -151,7 +155,10 @@ impl Delivery {
         guard: &mut RequestGuard,
         params: &TranscriptParams,
     ) -> Result<(StoredTranscript, bool, Option<u64>), V1Error> {
-        let preference = parse_language(params.lang.as_deref(), params.translated)?;
+        let preference = match parse_language(params.lang.as_deref(), params.translated)? {
+            LanguagePreference::English if params.any_language => LanguagePreference::Any,
+            preference => preference,
+        };
         let video = parse_video(params)?;
         guard.set_video(&video);
         let cost = self.context.options.credits_per_transcript;

@@ -93,7 +93,12 @@ impl Service for ServiceClient {
         caller: &Caller,
         request: TranscriptParams,
     ) -> ServiceResult<StoredTranscript> {
-        let TranscriptParams { video_id, url, lang, translated, view } = request;
+        let TranscriptParams { video_id, url, lang, any_language, translated, view } = request;
+        if any_language {
+            return Err(ServiceError::unsupported(
+                "The v1 API of a server has no request for any language. Name a language.",
+            ));
+        }
         let translated = translated.then(|| "true".to_owned());
         let parameters = [("video_id", video_id), ("url", url), ("lang", lang), ("translated", translated)];
         let parameters = parameters.into_iter().filter_map(|(name, value)| Some((name, value?)));

@@ -111,13 +111,15 @@ impl Service for ArchiveService {
         let question = Question::new(&message, history)
             .map_err(|error| ServiceError::rejected(400, error.to_string()))?;
         let lookup = ServiceLookup { reference, ..ServiceLookup::url("") };
-        let LookupReply { result, transcript } = self.look_up(caller, lookup).await?.body;
+        let ServiceReply { body: LookupReply { result, transcript }, meta } =
+            self.look_up(caller, lookup).await?;
         let Some(stored) = transcript else {
             let (languages, message) = (result.details().tracks, result.failure_message.unwrap_or_default());
             return Err(ServiceError {
                 reason: result.failure_reason.as_deref().and_then(FailureReason::from_wire),
                 languages,
                 watch_url: Some(result.watch_url),
+                meta: Box::new(meta),
                 ..ServiceError::rejected(404, message)
             });
         };
@@ -142,11 +144,17 @@ impl Service for ArchiveService {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use transcript_core::{
         ErrorKind,
         lookup::AttributionTag,
         service::{ServiceErrorKind, TextFormat, TextResponse},
+        supplier::{
+            Supplier, SupplierInfo, SupplyError, SupplyMonitor, SupplyOutput, SupplyReason, SupplyRequest,
+        },
         transcript::LanguageTag,
+        video::Platform,
         wire::{lookup::KeyRequest, v1::SubscribeRequest},
     };
 
@@ -229,6 +237,35 @@ mod tests {
         );
         let empty = service.chat(&caller, question(LINK, " ")).await.unwrap_err();
         assert_eq!(empty.status, Some(400));
+    }
+
+    #[derive(Debug)]
+    struct ThrottledSupplier;
+
+    #[async_trait]
+    impl Supplier for ThrottledSupplier {
+        fn info(&self) -> SupplierInfo {
+            SupplierInfo::captions("throttled", &[Platform::YouTube])
+        }
+
+        async fn supply(
+            &self,
+            _: SupplyRequest,
+            _: Arc<dyn SupplyMonitor>,
+        ) -> Result<SupplyOutput, SupplyError> {
+            let reason = SupplyReason::Throttled(Some(Duration::from_secs(30)));
+            Err(SupplyError::new(reason, "This video is throttled."))
+        }
+    }
+
+    #[tokio::test]
+    async fn archive_service_question_about_throttled_video_has_retry_time() {
+        let options = Options::default().without_suppliers().with_supplier(Arc::new(ThrottledSupplier));
+        let service = ArchiveService::new(Verbatim::open(options).await.unwrap());
+        let error = service.chat(&Caller::default(), question(LINK, "What?")).await.unwrap_err();
+        assert_eq!(error.reason, Some(FailureReason::RateLimited), "{error:?}");
+        let wait = error.retry_after().map(|wait| wait.as_secs());
+        assert!(wait.is_some_and(|seconds| (25..=30).contains(&seconds)), "{error:?}");
     }
 
     #[tokio::test]

@@ -125,8 +125,11 @@ impl Service for LocalService {
         caller: &Caller,
         request: TranscriptParams,
     ) -> ServiceResult<StoredTranscript> {
-        let TranscriptParams { video_id, url, lang, translated, .. } = &request;
-        let fingerprint = format!("{:?}", (video_id, url, lang, translated)).into_bytes();
+        let TranscriptParams { video_id, url, lang, any_language, translated, .. } = &request;
+        let mut fingerprint = format!("{:?}", (video_id, url, lang, translated)).into_bytes();
+        if *any_language {
+            fingerprint.extend(b" any language");
+        }
         let link = video_id.as_deref().or(url.as_deref()).and_then(|link| VideoLink::parse(link).ok());
         let key = caller.idempotency_key.clone();
         let guard = match self.admit(V1Endpoint::Transcript, caller, key, fingerprint).await? {

@@ -9,6 +9,9 @@ use transcript_core::{
 
 use crate::testing::{ARCHIVED, NEW, SILENT, ServiceFixture, THROTTLED, TestResponse, request, transcript};
 
+/// The current protocol revision.
+const REVISION: &str = "2026-07-28";
+
 const JSON: (&str, &str) = ("content-type", "application/json");
 
 async fn post(service: &ServiceFixture, headers: &[(&str, &str)], body: &str) -> TestResponse {
@@ -245,6 +248,56 @@ async fn mcp_invalid_arguments_are_described() {
         assert!(text(&result).starts_with(shown), "{arguments}: {result}");
         assert!(text(&result).len() < 500, "{arguments}");
     }
+}
+
+#[tokio::test]
+async fn mcp_arguments_that_are_no_object_are_tool_error() {
+    let service = ServiceFixture::start().await;
+    let text_arguments = json!({ "video": ARCHIVED }).to_string();
+    for (params, code) in [
+        (json!({ "name": "get_transcript", "arguments": text_arguments }), None),
+        (json!({ "name": "get_transcript", "arguments": [] }), None),
+        (json!({ "name": "steal", "arguments": [] }), Some(-32602)),
+        (json!({ "name": 5, "arguments": {} }), Some(-32602)),
+        (json!({ "name": "get_transcript", "requestState": 5 }), Some(-32602)),
+        (json!({}), Some(-32602)),
+    ] {
+        let current = json!({ "io.modelcontextprotocol/protocolVersion": REVISION,
+            "io.modelcontextprotocol/clientCapabilities": {} });
+        let name = params["name"].as_str().unwrap_or_default();
+        let headers = [JSON, ("mcp-protocol-version", REVISION), ("mcp-method", "tools/call")];
+        let named = [&headers[..], &[("mcp-name", name)][..]].concat();
+        for (headers, meta) in [(&[JSON][..], Value::Null), (named.as_slice(), current)] {
+            let mut message = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
+            let is_current = meta.is_object();
+            if is_current {
+                message["params"]["_meta"] = meta;
+            }
+            let answer = post(&service, headers, &message.to_string()).await;
+            assert_eq!(answer.status, 200, "{message}: {answer:?}");
+            let answer = answer.json();
+            assert_eq!(answer["error"]["code"].as_i64(), code, "{message}: {answer}");
+            if code.is_none() {
+                assert_eq!(answer["result"]["isError"], true, "{answer}");
+                assert_eq!(text(&answer["result"]), "arguments: it must be an object\n");
+                assert_eq!(answer["result"]["resultType"] == "complete", is_current, "{answer}");
+            }
+        }
+    }
+    let unnamed = post(&service, &[JSON], r#"{"jsonrpc":"2.0","id":1,"method":"tools/call"}"#).await;
+    assert_eq!(unnamed.json()["error"]["code"], -32602, "{unnamed:?}");
+}
+
+#[tokio::test]
+async fn mcp_list_languages_with_key_names_tool_that_fetches() {
+    let service = ServiceFixture::start().await;
+    for key in [service.key().await, service.account("ann@example.org").await] {
+        let missing = call(&service, Some(&key), "list_languages", json!({ "video": NEW })).await;
+        assert_eq!(missing["_meta"]["verbatim/failure_reason"], "needs_verification", "{missing}");
+        let expect = "This video has not been transcribed yet. get_transcript transcribes it, if the API key";
+        assert!(text(&missing).contains(expect) && !text(&missing).contains("Send"), "{missing}");
+    }
+    assert_eq!(service.supplier_calls.load(Ordering::Relaxed), 0);
 }
 
 #[tokio::test]

@@ -69,6 +69,7 @@ fn transcript_params(query: &str) -> Result<TranscriptParams, V1ErrorResponse> {
         video_id: parameter(query, "video_id")?.map(Cow::into_owned),
         url: parameter(query, "url")?.map(Cow::into_owned),
         lang: parameter(query, "lang")?.map(Cow::into_owned),
+        any_language: false,
         translated: flag(query, "translated")?,
         view: view(query, "max_chars")?,
     })

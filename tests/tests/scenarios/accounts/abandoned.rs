@@ -385,6 +385,43 @@ fn abandoned_fetch_of_english_beside_other_default_is_prepaid() {
     }
 }
 
+/// A request for any language gets the transcript, so its repeat is covered by the same credit.
+#[test]
+fn abandoned_fetch_of_any_language_is_charged_and_repeat_pays_once() {
+    // The client repeats its request during the fetch, or after it.
+    for pause_s in [1, 20] {
+        run_scenario(with_credits([2, 0, 0, 0]), |life| async move {
+            let account = new_account(&life).await;
+            script_captions(&life, &[SupplierStep::give(&["he"]).after(Duration::from_secs(9))]);
+            let any = || TranscriptParams { any_language: true, ..by_id(&video()) };
+            let abandoned = timeout(Duration::from_secs(2), ready(&life, &account, any())).await;
+            assert!(abandoned.is_err(), "{abandoned:?}");
+            advance(pause_s).await;
+            assert_eq!(remaining(&life, &account).await, 1);
+            let repeated = ready(&life, &account, any()).await.unwrap();
+            assert_eq!(repeated.stored.transcript.track.language.as_str(), "he");
+            let answer = answer_of(&repeated);
+            repeated.deliver(answer).await.unwrap();
+            assert_eq!((fetch_count(&life, &video()), remaining(&life, &account).await), (1, 1));
+        });
+    }
+}
+
+/// The request for English would release the hold when it fails.
+#[test]
+fn request_for_english_leaves_hold_of_request_for_any_language() {
+    run_scenario(with_credits([2, 0, 0, 0]), |life| async move {
+        let account = new_account(&life).await;
+        script_captions(&life, &[SupplierStep::give(&["he"]).after(Duration::from_secs(9))]);
+        let any = TranscriptParams { any_language: true, ..by_id(&video()) };
+        let abandoned = timeout(Duration::from_secs(2), ready(&life, &account, any)).await;
+        assert!(abandoned.is_err(), "{abandoned:?}");
+        check_refused(ready(&life, &account, by_id(&video())).await, 404, "It has: he;");
+        advance(1).await;
+        assert_eq!((fetch_count(&life, &video()), remaining(&life, &account).await), (1, 1));
+    });
+}
+
 /// A question may cost less than its transcript: its hold does not pay for a delivery.
 #[test]
 fn abandoned_question_prepays_no_dearer_transcript() {

@@ -118,6 +118,25 @@ fn missing_language_error_names_available_ones() {
     });
 }
 
+#[test]
+fn new_transcript_in_any_language_costs_one_credit() {
+    for language in ["fr", "en"] {
+        run_scenario(with_credits([2, 0, 0, 0]), |life| async move {
+            let account = new_account(&life).await;
+            script_captions(&life, &[SupplierStep::give(&[language])]);
+            let any = TranscriptParams { any_language: true, ..by_id(&video()) };
+            let ready = ready(&life, &account, any).await.unwrap();
+            assert_eq!(
+                (ready.stored.transcript.track.language.as_str(), ready.from_cache),
+                (language, false)
+            );
+            let answer = answer_of(&ready);
+            ready.deliver(answer).await.unwrap();
+            assert_eq!((fetch_count(&life, &video()), remaining(&life, &account).await), (1, 1));
+        });
+    }
+}
+
 /// Without a language English is meant, also if the archived default transcript is in another language.
 #[test]
 fn english_beside_other_default_is_fetched_and_charged() {

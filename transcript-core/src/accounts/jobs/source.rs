@@ -10,7 +10,7 @@ use crate::{
     },
     text::head,
     time::Timestamp,
-    video::{Platform, VideoId, VideoLink, VideoList},
+    video::{VideoId, VideoLink, VideoList},
 };
 
 /// The reason of an item whose link names no video.
@@ -161,11 +161,7 @@ pub(super) fn add_message(item: &mut JobItem) {
 /// # Errors
 /// The message for people.
 fn parse_link(text: &str) -> Result<VideoId, String> {
-    let text = text.trim();
-    if let Ok(video) = VideoId::new(Platform::YouTube, text) {
-        return Ok(video);
-    }
-    match VideoLink::parse(text) {
+    match VideoLink::parse(text.trim()) {
         Ok(VideoLink::Video(video)) => Ok(video),
         // A job is stored before anything is requested, and needs to know which links name the same video.
         Ok(VideoLink::Short(_)) => {
