@@ -167,8 +167,9 @@ impl ArchiveTools {
     /// Imports a draft into the archive, or reports what that would do.
     ///
     /// It answers the selectors that it names. A draft without selectors answers its own language, and also the default
-    /// if it is the best known track of the video. Without `replace`, its metadata only fills what is unknown: an old
-    /// export would otherwise replace newer metadata, which has no revisions.
+    /// if it is the best known track of the video, even in place of an import in another language, which still answers
+    /// its own. Without `replace`, its metadata only fills what is unknown: an old export would otherwise replace newer
+    /// metadata, which has no revisions.
     ///
     /// # Errors
     /// As [`ArchiveTools::import`]; `Invalid` also if the draft has no video.
@@ -190,7 +191,7 @@ impl ArchiveTools {
         if !replace {
             metadata = self.known_metadata(&video, &archived).await?.or(&metadata);
         }
-        let mut known: Vec<TrackInfo> = archived.into_iter().map(|archived| archived.track).collect();
+        let mut known: Vec<TrackInfo> = archived.iter().map(|archived| archived.track.clone()).collect();
         let transcript = transcript(&video, draft)?;
         tracks.push(transcript.track.clone());
         for track in tracks {
@@ -198,16 +199,13 @@ impl ArchiveTools {
                 known.push(track);
             }
         }
-        let selectors = if named_selectors.is_empty() {
-            track_selectors(&transcript.track, &known)
-        } else {
-            named_selectors
-        };
+        let is_named = !named_selectors.is_empty();
+        let selectors = if is_named { named_selectors } else { track_selectors(&transcript.track, &known) };
         let before = self.states(&video, &selectors).await?;
         let digest = content_digest(&transcript);
         let language = transcript.track.language.clone();
         let segments = transcript.segments.len() as u64;
-        let put = PutRequest {
+        let mut put = PutRequest {
             video: video.clone(),
             selectors: selectors.clone(),
             transcript: Arc::new(transcript),
@@ -218,6 +216,8 @@ impl ArchiveTools {
             now: self.now(),
         };
         put.check()?;
+        let replace = replace || (!is_named && self.moves_default(&put, &archived, &before, &digest).await?);
+        put.replace = replace;
         if !dry_run {
             self.put(put, &before).await?;
         }
@@ -248,6 +248,35 @@ impl ArchiveTools {
             selectors: Vec::new(),
             withdrawal: Some(if is_withdrawn { ImportEffect::Unchanged } else { ImportEffect::Added }),
         })
+    }
+
+    /// Whether the track becomes the default in place of an import in another language.
+    ///
+    /// The order of the imports would decide otherwise. Nothing is lost: that import still answers its language, and
+    /// no other selector changes. A default that was fetched stays.
+    async fn moves_default(
+        &self,
+        put: &PutRequest,
+        archived: &[ArchivedTrack],
+        before: &[SelectorState],
+        digest: &[u8],
+    ) -> Result<bool> {
+        let track = &put.transcript.track;
+        let states = put.selectors.iter().zip(before);
+        let kept = states.filter(|(_, before)| effect(before, digest, put.replace) == ImportEffect::Kept);
+        let is_default_kept = kept.map(|(selector, _)| selector).eq([&TrackSelector::Default]);
+        let default = archived.iter().find(|archived| archived.selectors.contains(&TrackSelector::Default));
+        let answers_other_language = default.is_some_and(|default| {
+            default.selectors.len() > 1 && default.track.language.primary() != track.language.primary()
+        });
+        if !is_default_kept
+            || !answers_other_language
+            || !is_best(track, &put.known_tracks, &TrackSelector::Default)
+        {
+            return Ok(false);
+        }
+        let found = self.archive.find(&put.video, &TrackSelector::Default, put.now).await?;
+        Ok(matches!(found, FindOutcome::Transcript(stored) if stored.transcript.source == SOURCE))
     }
 
     /// Stores the transcript; it replaces one that cannot be read, whatever the request says.
@@ -343,17 +372,19 @@ fn transcript(video: &VideoId, draft: ImportDraft) -> Result<Transcript> {
 ///
 /// Its own language always; its language without a region and the default if it is the best known track.
 fn track_selectors(track: &TrackInfo, known: &[TrackInfo]) -> Vec<TrackSelector> {
-    let is_best = |selector: &TrackSelector| {
-        best_track(known, selector).is_some_and(|index| known[index].is_same(track))
-    };
     let mut selectors = vec![track.selector()];
     let primary = LanguageTag::parse(track.language.primary()).map(TrackSelector::Language);
     for selector in [Ok(TrackSelector::Default), primary].into_iter().flatten() {
-        if !selectors.contains(&selector) && is_best(&selector) {
+        if !selectors.contains(&selector) && is_best(track, known, &selector) {
             selectors.push(selector);
         }
     }
     selectors
+}
+
+/// Whether a track is the best of the known ones for a selector.
+fn is_best(track: &TrackInfo, known: &[TrackInfo], selector: &TrackSelector) -> bool {
+    best_track(known, selector).and_then(|index| known.get(index)).is_some_and(|best| best.is_same(track))
 }
 
 #[cfg(test)]

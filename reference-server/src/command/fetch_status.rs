@@ -1,7 +1,7 @@
 //! Status line of a fetch on the terminal.
 
 use std::{
-    io::{self, IsTerminal as _, Write as _},
+    io::{self, Write as _},
     pin::pin,
     sync::Arc,
 };
@@ -9,7 +9,9 @@ use std::{
 use tokio::sync::watch;
 use transcript_core::engine::{EngineObserver, FetchStage};
 
-/// Status line. There is none if standard error is not a terminal.
+use super::progress::can_redraw;
+
+/// Status line. There is none unless [`can_redraw`].
 #[derive(Debug)]
 pub(super) struct FetchStatusLine {
     stages: watch::Receiver<Option<FetchStage>>,
@@ -32,10 +34,7 @@ impl FetchStatusLine {
     /// Creates a line and the observer that feeds it.
     pub(super) fn new() -> (Self, Arc<dyn EngineObserver>) {
         let (sender, stages) = watch::channel(None);
-        (
-            Self { stages, is_live: io::stderr().is_terminal(), is_shown: false },
-            Arc::new(StageObserver(sender)),
-        )
+        (Self { stages, is_live: can_redraw(), is_shown: false }, Arc::new(StageObserver(sender)))
     }
 
     /// Shows the line while `work` runs.

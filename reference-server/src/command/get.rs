@@ -20,7 +20,7 @@ use transcript_core::{
     wire::lookup::{Segment, TranscriptResult},
 };
 use verbatim::{
-    Batch, Options,
+    Batch, Options, Verbatim,
     service::{ArchiveService, Caller, Service, ServiceError, ServiceErrorKind, ServiceLookup},
 };
 
@@ -30,6 +30,7 @@ use super::{
 };
 use crate::config::Settings;
 use link::{GivenLink, LinkTarget, read_links};
+use summary::INTERRUPTED;
 
 impl From<ServiceError> for CommandError {
     fn from(error: ServiceError) -> Self {
@@ -44,13 +45,14 @@ impl From<ServiceError> for CommandError {
 pub(super) async fn run(settings: &Settings, args: GetArgs) -> Result<(), CommandError> {
     let language = args.lang.as_deref().map(LanguageTag::parse).transpose()?;
     check_view(&args)?;
+    let limits = many::limits(&args)?;
     let links = read_links(&args)?;
     let link = match (links.as_slice(), &args.link, &args.to) {
         ([GivenLink { target: Err(error), .. }], Some(_), _) => {
             return Err(CommandError::Wrong(error.to_string()));
         }
         ([GivenLink { target: Ok(LinkTarget::Video(_)), .. }], Some(link), None) => link.clone(),
-        _ => return many::run(settings, &args, links).await,
+        _ => return many::run(settings, &args, links, limits).await,
     };
     one(settings, &args, link, language).await
 }
@@ -63,14 +65,24 @@ async fn one(
     language: Option<LanguageTag>,
 ) -> Result<(), CommandError> {
     let (line, observer) = FetchStatusLine::new();
-    let adapt = |options| Options { observer: Some(observer), ..options };
+    // After Ctrl-C the fetch ends and releases its lease, for which the next command would wait.
+    let adapt = |options| Options { observer: Some(observer), detach_unpaid: false, ..options };
     let verbatim = open_archive_with(settings, adapt).await?;
     let batch = Batch::new(args.max_wait.unwrap_or(Duration::ZERO));
     let service = ArchiveService::new(verbatim.clone()).with_batch(batch);
     let lookup =
         ServiceLookup { language: language.clone(), translated: args.translated, ..ServiceLookup::url(link) };
-    let printed = match line.show_during(service.look_up(&Caller::default(), lookup)).await {
-        Ok(reply) => match reply.body.transcript {
+    let caller = Caller::default();
+    let work = async {
+        tokio::select! {
+            biased;
+            reply = service.look_up(&caller, lookup) => Some(reply),
+            Ok(()) = tokio::signal::ctrl_c() => None,
+        }
+    };
+    let printed = match line.show_during(work).await {
+        None => Err(CommandError::Reported(INTERRUPTED)),
+        Some(Ok(reply)) => match reply.body.transcript {
             Some(stored) => {
                 report_language(language.as_ref(), &stored.transcript);
                 let print = if args.format == OutputFormat::Json { print_json } else { print };
@@ -78,10 +90,18 @@ async fn one(
             }
             None => Err(missing(reply.body.result)),
         },
-        Err(error) => Err(error.into()),
+        Some(Err(error)) => Err(error.into()),
     };
-    verbatim.close().await;
+    close(&verbatim).await;
     printed
+}
+
+/// Closes the archive. Ctrl-C, also a second one, ends the wait for fetches.
+async fn close(verbatim: &Verbatim) {
+    tokio::select! {
+        () = verbatim.close() => {}
+        Ok(()) = tokio::signal::ctrl_c() => {}
+    }
 }
 
 fn missing(result: TranscriptResult) -> CommandError {

@@ -1,7 +1,7 @@
 //! Progress of long work, on standard error.
 
 use std::{
-    io::{self, IsTerminal, Write},
+    io::{self, Write},
     time::Duration,
 };
 
@@ -24,7 +24,12 @@ const GROWING: &str = "{prefix} {pos} of {len} so far, {per_sec:1}: {wide_msg}";
 /// A bar without a total.
 const UNKNOWN: &str = "{prefix} {pos}, {per_sec:1}: {wide_msg}";
 
-/// Progress display: a bar with rate and remaining time on a terminal, otherwise a line at intervals.
+/// Whether standard error is a terminal on which a line can be drawn again: not one whose `TERM` is unset or `dumb`.
+pub(super) fn can_redraw() -> bool {
+    !ProgressDrawTarget::stderr().is_hidden()
+}
+
+/// Progress display: a bar with rate and remaining time where [`can_redraw`], otherwise a line at intervals.
 #[derive(Debug)]
 pub(super) struct ProgressLine {
     /// Verb of a finished step, such as `imported`.
@@ -33,14 +38,14 @@ pub(super) struct ProgressLine {
     of: Option<u64>,
     done: u64,
     failed: u64,
-    /// `None` if standard error is not a terminal.
+    /// `None` if lines are printed.
     bar: Option<ProgressBar>,
 }
 
 impl ProgressLine {
     /// Starts the display. Fewer than two steps are not displayed on a terminal.
     pub(super) fn new(verb: &'static str, of: Option<u64>) -> Self {
-        let is_live = io::stderr().is_terminal() && of.is_none_or(|of| of > 1);
+        let is_live = of.is_none_or(|of| of > 1) && can_redraw();
         let bar = is_live.then(|| {
             let bar = ProgressBar::with_draw_target(of, ProgressDrawTarget::stderr())
                 .with_prefix(verb)

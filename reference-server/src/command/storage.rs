@@ -1,14 +1,14 @@
 //! `verbatim storage copy`: copies all data from files to PostgreSQL, or back.
 
 use std::{
-    io::{self, IsTerminal, Write},
+    io::{self, Write},
     path::PathBuf,
 };
 
 use clap::{Args, Subcommand};
 use verbatim::{CopyProgress, StorageOptions, copy_storage};
 
-use super::{CommandError, print, report_missing_main_file};
+use super::{CommandError, print, progress::can_redraw, report_missing_main_file};
 use crate::config::{ParseSetting, RawSettings, Settings, StorageSettings, StoreUrl};
 
 /// Archive file next to the main file, if only the latter is named.
@@ -138,7 +138,7 @@ impl CopyProgressLine {
         let verb = if compares { "compared" } else { "copied" };
         let percent = done.saturating_mul(100) / of.max(1);
         let line = format!("{verb} {done} of {of} rows ({percent} %): {table}");
-        if io::stderr().is_terminal() {
+        if can_redraw() {
             self.is_open = true;
             write(&format!("\r\x1b[K{line}"));
         } else if self.last != Some((table, compares)) {

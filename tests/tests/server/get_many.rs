@@ -15,7 +15,7 @@ use tokio::sync::Semaphore;
 use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script};
 
 use super::{
-    harness::{binary, run, run_ok, text, verbatim, wait_until},
+    harness::{binary, run, run_ok, sqlite, text, verbatim, wait_until},
     platform::{HOST, fetch_count, platform_settings, player, video_rules},
 };
 
@@ -166,8 +166,11 @@ async fn get_waits_for_throttled_list() -> Result<()> {
     let list = playlist_after(vec![throttled(); 9], &["get-many-90"]);
     let fixture = GetFixture::new(script().rule(list))?;
     let failed = fixture.get_to(&[PLAYLIST, "--max-wait", "1s"])?;
-    ensure!(failed.status.code() == Some(3), "{:?} {}", failed.status, text(&failed.stderr));
+    let stderr = text(&failed.stderr);
+    ensure!(failed.status.code() == Some(3), "{:?} {stderr}", failed.status);
     ensure!(fixture.files()?.is_empty(), "{:?}", fixture.files()?);
+    ensure!(stderr.contains(&format!("{PLAYLIST}: rate_limited: ")), "{stderr}");
+    ensure!(count(&stderr, "rate_limited") == Some(1) && stderr.contains("failures may pass"), "{stderr}");
     Ok(())
 }
 
@@ -230,6 +233,8 @@ async fn get_links_of_file_and_standard_input() -> Result<()> {
         (&["--lnag", "de", "get-many-10"], "", "neither an option nor a link"),
         (&["get-many-10", "--to", "x", "--name", "../{id}"], "", "below the folder"),
         (&[PLAYLIST, "--since", "yesterday"], "", "a date such as"),
+        (&["get-many-10", "--since", "yesterday"], "", "a date such as"),
+        (&["--search", " ", "--limit", "1"], "", "--search needs words"),
         (&["https://www.youtube.com/playlist?list=WL"], "", "logged-in viewer"),
     ] {
         let wrong = fixture.get(arguments, input)?;
@@ -303,20 +308,70 @@ async fn get_interrupted_continues_without_second_fetch() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn get_on_terminal_shows_bar_and_summary() -> Result<()> {
-    let known = [("get-many-40", "One\u{1b}[2Jtwo"), ("get-many-41", "silent"), ("get-many-42", "Three")];
-    let delay = std::time::Duration::from_millis(200);
-    let fixture = GetFixture::new(videos(Script::new(), &known, |response| response.after(delay)))?;
+async fn get_of_one_link_releases_lease_when_interrupted() -> Result<()> {
+    let gate = Arc::new(Semaphore::new(0));
+    let script = videos(Script::new(), &[("get-many-50", "One")], |response| response.gated(&gate));
+    let fixture = GetFixture::new(script)?;
+    let mut command = fixture.command(&["get-many-50"]);
+    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let requested = wait_until("no request reached the platform", async || {
+        Ok(fetch_count(&fixture.proxy, "get-many-50") > 0)
+    });
+    requested.await?;
+    Command::new("kill").args(["-INT", &child.id().to_string()]).status()?;
+    let stopped = child.wait_with_output()?;
+    let stderr = text(&stopped.stderr);
+    ensure!(
+        stopped.status.code() == Some(130) && stopped.stdout.is_empty(),
+        "{:?}: {stderr}",
+        stopped.status
+    );
+    let archive = fixture.folder.path().join("data").join("archive.db");
+    ensure!(sqlite(&archive, "SELECT count(*) FROM leases")?.trim() == "0");
+
+    gate.add_permits(1);
+    let second = fixture.get(&["get-many-50"], "")?;
+    ensure!(second.status.success(), "{}", text(&second.stderr));
+    ensure!(text(&second.stdout).contains("This is get-many-50."), "{}", text(&second.stdout));
+    Ok(())
+}
+
+/// Output of `get --to` of these videos on a terminal with this value of `TERM`.
+fn get_on_terminal(fixture: &GetFixture, term: &str, videos: &str) -> Result<Output> {
     let data = fixture.folder.path().join("data").display().to_string();
     let line = format!(
-        "exec '{}' get get-many-40 get-many-41 get-many-42 --to '{}' --data '{data}'",
+        "exec '{}' get {videos} --to '{}' --data '{data}'",
         binary().display(),
         fixture.to().display()
     );
     let mut script = Command::new("script");
     script.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
-    script.env("VERBATIM_LOG__LEVEL", "warn").env("TERM", "xterm").envs(platform_settings(&fixture.proxy));
-    let output = run(script, b"")?;
+    script.env("VERBATIM_LOG__LEVEL", "warn").env("TERM", term).envs(platform_settings(&fixture.proxy));
+    run(script, b"")
+}
+
+/// A terminal that cannot draw a bar gets the paths.
+#[tokio::test(flavor = "multi_thread")]
+async fn get_on_dumb_terminal_prints_paths() -> Result<()> {
+    let known = [("get-many-60", "One"), ("get-many-61", "Two")];
+    let fixture = GetFixture::new(videos(Script::new(), &known, |response| response))?;
+    let output = get_on_terminal(&fixture, "dumb", "get-many-60 get-many-61")?;
+    let shown = text(&output.stdout).replace("\r\n", "\n");
+    ensure!(output.status.success(), "{shown:?}");
+    for file in fixture.files()? {
+        let path = fixture.to().join(file).display().to_string();
+        ensure!(shown.lines().any(|line| line == path), "{path}: {shown:?}");
+    }
+    ensure!(fixture.files()?.len() == 2 && !shown.contains(['\r', '\u{1b}']), "{shown:?}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn get_on_terminal_shows_bar_and_summary() -> Result<()> {
+    let known = [("get-many-40", "One\u{1b}[2Jtwo"), ("get-many-41", "silent"), ("get-many-42", "Three")];
+    let delay = std::time::Duration::from_millis(200);
+    let fixture = GetFixture::new(videos(Script::new(), &known, |response| response.after(delay)))?;
+    let output = get_on_terminal(&fixture, "xterm", "get-many-40 get-many-41 get-many-42")?;
     let shown = text(&output.stdout);
     ensure!(output.status.code() == Some(4), "{shown:?}");
     for part in ["done 0 of 3 [", "/s, ", " left: ", "1 failed; ", "get-many-41: no_captions: "] {

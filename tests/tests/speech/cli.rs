@@ -76,7 +76,8 @@ async fn speech_cli_progress_is_shown_only_on_terminal() -> Result<()> {
             get.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
         }
         get.envs(speech_settings(&proxy, &service.base_url, &temporary))
-            .env("VERBATIM_SPEECH__CHUNK_DURATION", "3s");
+            .env("VERBATIM_SPEECH__CHUNK_DURATION", "3s")
+            .env("TERM", "xterm");
         let output = tokio::task::spawn_blocking(|| run(get, b"")).await??;
         let text = [output.stdout, output.stderr].concat();
         let text = String::from_utf8_lossy(&text).into_owned();

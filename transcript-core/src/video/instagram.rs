@@ -89,7 +89,7 @@ fn code_of(mut number: u64) -> String {
 /// A post of a private account has a key after the code. The code alone identifies the post, so that the same
 /// post is archived once, whichever key the link has.
 fn parse_post(segment: &str) -> Result<ParsedLink, LinkError> {
-    let length = segment.bytes().take_while(|&c| link_finder::is_id_byte(c)).count();
+    let length = link_finder::id_length(segment);
     let length = if length > PRIVATE_KEY_LENGTH { length - PRIVATE_KEY_LENGTH } else { length };
     match segment.get(..length) {
         Some(code) => video_link(VideoId::new(SITE, code)?),

@@ -7,6 +7,8 @@ use std::borrow::Cow;
 
 use percent_encoding::percent_decode_str;
 
+use super::VideoId;
+
 /// Maximum length of the text before a link's path; a host name has at most 253 bytes.
 const AUTHORITY_MAX: usize = 300;
 
@@ -186,9 +188,7 @@ fn split_scheme(text: &str) -> Option<(UrlScheme, &str)> {
     let scheme = UrlScheme::from_name(name);
     let is_link = match scheme {
         UrlScheme::Http | UrlScheme::Https => rest.starts_with(['/', '\\']),
-        UrlScheme::YouTubeApp => {
-            rest.starts_with("//") || rest.bytes().take_while(|&c| is_id_byte(c)).count() >= 11
-        }
+        UrlScheme::YouTubeApp => rest.starts_with("//") || id_length(rest) >= VideoId::YOUTUBE_LENGTH,
         _ => rest.starts_with("//"),
     };
     is_link.then_some((scheme, rest))
@@ -196,6 +196,11 @@ fn split_scheme(text: &str) -> Option<(UrlScheme, &str)> {
 
 fn is_scheme_byte(c: u8) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, b'+' | b'.' | b'-')
+}
+
+/// Number of bytes at the beginning of a text that may be an id or a code.
+pub(super) fn id_length(text: &str) -> usize {
+    text.bytes().take_while(|&c| is_id_byte(c)).count()
 }
 
 /// Whether the byte may be part of a YouTube id or an Instagram code.

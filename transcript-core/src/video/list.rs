@@ -98,8 +98,9 @@ impl VideoList {
     /// Parses a text into the list that it names.
     ///
     /// The text may be a link in any form of YouTube, also to the results of a search, the id of a playlist or of a
-    /// channel, a handle with its `@`, a link to a profile on TikTok, or a sentence with such a link. Of a link to a video
-    /// in a playlist, the playlist counts. Other words are no search: [`VideoList::search`].
+    /// channel, a handle with its `@`, a handle or id of a channel with a tab (`@name/streams`), a link to a profile on
+    /// TikTok, or a sentence with such a link. Of a link to a video in a playlist, the playlist counts. Other words are no
+    /// search: [`VideoList::search`].
     ///
     /// # Errors
     /// The text names no list, a list of the logged-in viewer, a mix, which never ends, or a list of Instagram or X.

@@ -44,7 +44,7 @@ impl ShortLink {
         segment: &str,
         suffix: &str,
     ) -> Result<Self, LinkError> {
-        let length = segment.bytes().take_while(|&c| link_finder::is_id_byte(c)).count();
+        let length = link_finder::id_length(segment);
         match segment.get(..length) {
             Some(code) if (1..=CODE_LENGTH_MAX).contains(&length) && !is_page(prefix, code) => {
                 Ok(Self::new(platform, format!("{prefix}{code}{suffix}"), code.to_owned()))

@@ -202,7 +202,7 @@ fn encoded_parameter(query: &str) -> Option<Cow<'_, str>> {
 /// The source of a mail has `=3D` in place of `=`, so that the id has two characters in front of it.
 fn parameter_id(value: &str) -> Result<VideoId, LinkError> {
     let value = value.trim_start();
-    let length = value.bytes().take_while(|&c| link_finder::is_id_byte(c)).count();
+    let length = link_finder::id_length(value);
     match value.strip_prefix("3D") {
         Some(id) if length == ID_LENGTH + 2 => leading_id(id),
         _ => leading_id(value),
@@ -219,7 +219,7 @@ fn by_uploads(fragment: &str) -> Option<VideoId> {
 
 /// Id at the beginning of a text. An id has 11 characters; anything directly after them is ignored.
 fn leading_id(text: &str) -> Result<VideoId, LinkError> {
-    let length = text.bytes().take_while(|&c| link_finder::is_id_byte(c)).count();
+    let length = link_finder::id_length(text);
     match text.get(..ID_LENGTH) {
         Some(id) if length >= ID_LENGTH => VideoId::new(SITE, id),
         _ if length == 0 => Err(LinkError::malformed_id(SITE, text)),

@@ -73,13 +73,17 @@ const RESERVED: [&str; 47] = [
     "watch_popup",
 ];
 
-/// Reads a bare word: the id of a playlist or of a channel, or a handle. `None` for another word.
+/// Reads a bare word: the id of a playlist, or the id or handle of a channel, also with a tab. `None` for another word.
 pub(super) fn read_word(word: &str) -> Option<Result<VideoList, LinkError>> {
-    if is_channel_id(word) {
-        return Some(Ok(channel(format!("channel/{word}"), ChannelTab::default())));
+    let (page, tab) = match word.rsplit_once('/') {
+        Some((page, tab)) => (page, ChannelTab::from_name(&tab.to_ascii_lowercase())?),
+        None => (word, ChannelTab::default()),
+    };
+    if is_channel_id(page) {
+        return Some(Ok(channel(format!("channel/{page}"), tab)));
     }
-    if let Some(name) = word.strip_prefix('@') {
-        return is_name(name).then(|| Ok(channel(word.to_owned(), ChannelTab::default())));
+    if let Some(name) = page.strip_prefix('@') {
+        return is_name(name).then(|| Ok(channel(page.to_owned(), tab)));
     }
     let is_known = PREFIXES.iter().chain(&["RD"]).any(|prefix| word.starts_with(prefix));
     let is_id = is_known && is_playlist_id(word);
@@ -295,8 +299,6 @@ mod tests {
                 "https://consent.youtube.com/m?continue=https%3A%2F%2Fwww.youtube.com%2F%40name%2Fshorts",
                 "@name/shorts",
             ),
-            (CHANNEL, "channel/UC0123456789abcdefghij-_/videos"),
-            ("@name", "@name/videos"),
             (
                 "https://www.youtube.com/channel/UC0123456789abcdefghij-_",
                 "channel/UC0123456789abcdefghij-_/videos",
@@ -334,6 +336,20 @@ mod tests {
     }
 
     #[test]
+    fn words_of_channels_are_parsed() {
+        for (text, expect) in [
+            (CHANNEL, "channel/UC0123456789abcdefghij-_/videos"),
+            ("@name", "@name/videos"),
+            ("@name/videos", "@name/videos"),
+            ("'@name/Streams'", "@name/streams"),
+            ("@name/shorts", "@name/shorts"),
+            ("UC0123456789abcdefghij-_/streams", "channel/UC0123456789abcdefghij-_/streams"),
+        ] {
+            assert_eq!(outcome(text), expect, "{text}");
+        }
+    }
+
+    #[test]
     fn text_without_list_is_rejected() {
         use LinkErrorKind::{EndlessList, NotAList, PersonalList, TooLong, UnknownHost, UnlistedPlatform};
         for (text, expect) in [
@@ -343,6 +359,9 @@ mod tests {
             ("https://www.youtube.com/watch?v=dQw4w9WgXcQ", NotAList),
             ("https://youtu.be/dQw4w9WgXcQ", NotAList),
             ("https://www.youtube.com/@name/live", NotAList),
+            ("@name/live", NotAList),
+            ("@name/streams/shorts", NotAList),
+            ("PL0123456789abcdef/streams", NotAList),
             ("https://www.youtube.com/@name/playlists", NotAList),
             ("https://www.youtube.com/@name/community", NotAList),
             ("https://www.youtube.com/channel/UC123", NotAList),

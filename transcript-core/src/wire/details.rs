@@ -66,7 +66,7 @@ impl From<&TrackInfo> for LanguageObject {
 
 impl LanguageObject {
     /// The track of the language; `None` if its tag or its kind is invalid.
-    fn to_track(&self) -> Option<TrackInfo> {
+    pub fn to_track(&self) -> Option<TrackInfo> {
         let language = LanguageTag::parse(&self.tag).ok()?;
         let kind = TrackKind::from_wire_name(&self.kind)?;
         let name = clean_line(&self.name, NAME_BYTES_MAX).filter(|name| *name != language.english_name());

@@ -113,6 +113,43 @@ async fn import_other_language_keeps_default() {
 }
 
 #[tokio::test]
+async fn import_of_english_replaces_imported_default() {
+    let verbatim = open().await;
+    verbatim.tools().import(import(Some("de"), "zuerst")).await.unwrap();
+    for (language, first_text, effects) in [
+        ("en", "second", "en Added, default Replaced"),
+        ("en", "third", "en Kept, default Kept"),
+        ("de", "viertens", "de Kept"),
+    ] {
+        let imported = verbatim.tools().import(import(Some(language), first_text)).await.unwrap();
+        assert_eq!(effects_text(&imported), effects, "{first_text}");
+    }
+    for (language, expect) in [(None, "second"), (Some("en"), "second"), (Some("de"), "zuerst")] {
+        assert_eq!(first_text(&verbatim, language).await.as_deref(), Some(expect), "{language:?}");
+    }
+}
+
+#[tokio::test]
+async fn import_of_english_keeps_other_defaults() {
+    // The default was fetched, or answers nothing else.
+    for (source, selectors) in [(Some("a-supplier"), &["default", "de"][..]), (None, &["default"])] {
+        let verbatim = open().await;
+        let draft = ImportDraft {
+            video: Some(verbatim.tools().known_video(LINK).await.unwrap()),
+            language: LanguageTag::parse("de").ok(),
+            source: source.map(str::to_owned),
+            selectors: selectors.iter().map(|name| TrackSelector::from_name(name)).collect(),
+            ..ImportDraft::read(&import(None, "zuerst").captions).unwrap().remove(0)
+        };
+        let request = ImportDraftRequest { draft, replace: false, dry_run: false };
+        verbatim.tools().import_draft(request).await.unwrap();
+        let kept = verbatim.tools().import(import(Some("en"), "second")).await.unwrap();
+        assert_eq!(effects_text(&kept), "en Added, default Kept");
+        assert_eq!(first_text(&verbatim, None).await.as_deref(), Some("zuerst"));
+    }
+}
+
+#[tokio::test]
 async fn get_without_supplier_returns_matching_track() {
     let verbatim = open().await;
     let track = |tag| TrackInfo::new(LanguageTag::parse(tag).unwrap(), TrackKind::Human);

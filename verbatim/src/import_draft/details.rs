@@ -1,14 +1,15 @@
-//! Words, metadata and chapters in the JSON of transcripts.
+//! Words, and what is known of the video, in the JSON of transcripts.
 //!
 //! Those of Verbatim's export are restored unchanged. In other formats, what does not fit is left out: it never costs the
 //! transcript.
 
 use serde::Deserialize;
-use serde_json::value::RawValue;
+use serde_json::{Value, value::RawValue};
 use transcript_core::{
     Error, Result,
     time::Timestamp,
     transcript::{Chapter, LiveStatus, VideoMetadata, Word},
+    wire::MetadataObject,
 };
 
 use super::json::{from_str, millis};
@@ -24,10 +25,27 @@ struct DraftWord {
     end: Option<f64>,
 }
 
+/// What the JSON has of the video in `metadata` and `chapters`.
+#[derive(Default)]
+pub(super) struct DraftDetails {
+    /// The title, which exports have elsewhere.
+    pub(super) title: Option<String>,
+    /// The publisher, which exports have elsewhere.
+    pub(super) author: Option<String>,
+    /// The duration; of an export the given one.
+    pub(super) duration_ms: Option<u64>,
+    pub(super) metadata: VideoMetadata,
+}
+
 /// Metadata of the video, in the names of both APIs.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct DraftMetadata {
+    /// Of any type, as the next two: JSON of other programs may have an object here, and keeps the other fields.
+    title: Option<Value>,
+    author: Option<Value>,
+    #[serde(alias = "duration_seconds")]
+    duration_seconds: Option<Value>,
     #[serde(alias = "author_id")]
     author_id: Option<String>,
     #[serde(alias = "author_url")]
@@ -67,23 +85,36 @@ pub(super) fn words(json: Option<&RawValue>, is_ours: bool) -> Result<Vec<Word>>
     if is_ours { words } else { Ok(words.unwrap_or_default()) }
 }
 
-/// Metadata and chapters of the video.
+/// Metadata and chapters of the video, whose duration the JSON may have elsewhere.
 ///
 /// # Errors
 /// `Invalid` if they are unreadable and `is_ours`.
-pub(super) fn metadata(
+pub(super) fn details(
     metadata: Option<&RawValue>,
     chapters: Option<&RawValue>,
     duration_ms: Option<u64>,
     is_ours: bool,
-) -> Result<VideoMetadata> {
+) -> Result<DraftDetails> {
     let read_metadata = metadata.map_or_else(|| Ok(DraftMetadata::default()), |json| from_str(json.get()));
     let read_chapters = chapters.map_or_else(|| Ok(Vec::new()), self::chapters);
     if is_ours {
-        return to_metadata(read_metadata?, read_chapters?, true);
+        let metadata = to_metadata(read_metadata?, read_chapters?, true)?;
+        return Ok(DraftDetails { duration_ms, metadata, ..DraftDetails::default() });
     }
-    let metadata = to_metadata(read_metadata.unwrap_or_default(), read_chapters.unwrap_or_default(), false)?;
-    Ok(metadata.cleaned(duration_ms))
+    let mut draft = read_metadata.unwrap_or_default();
+    let header = MetadataObject {
+        title: text(draft.title.take()),
+        author: text(draft.author.take()),
+        duration_seconds: draft.duration_seconds.as_ref().and_then(Value::as_f64),
+        ..MetadataObject::default()
+    };
+    let duration_ms = duration_ms.or(header.duration_ms());
+    let metadata = to_metadata(draft, read_chapters.unwrap_or_default(), false)?.cleaned(duration_ms);
+    Ok(DraftDetails { title: header.clean_title(), author: header.clean_author(), duration_ms, metadata })
+}
+
+fn text(value: Option<Value>) -> Option<String> {
+    value.and_then(|value| value.as_str().map(str::to_owned))
 }
 
 fn chapters(json: &RawValue) -> Result<Vec<Chapter>> {

@@ -11,9 +11,13 @@ use transcript_core::{
     text::replace_lone_surrogates,
     transcript::{LanguageTag, SEGMENTS_MAX, Segment, TrackInfo, TrackKind, remove_unfit_words},
     video::{Platform, VideoId},
+    wire::LanguageObject,
 };
 
-use super::{ImportDraft, details};
+use super::{
+    ImportDraft,
+    details::{self, DraftDetails},
+};
 use crate::export::FORMAT;
 
 /// Maximum number of videos in one body.
@@ -77,6 +81,8 @@ struct DraftDocument {
     tracks: Vec<DraftTrack>,
     #[serde(alias = "snippets", alias = "segments", deserialize_with = "deserialize_bounded")]
     transcript: Vec<DraftSnippet>,
+    /// The languages of the video in the responses of both APIs.
+    languages: Option<Box<RawValue>>,
     metadata: Option<Box<RawValue>>,
     chapters: Option<Box<RawValue>>,
 }
@@ -181,6 +187,13 @@ fn document(text: &str) -> Result<ImportDraft> {
     let video = document.video_id.filter(|id| !id.is_empty()).map(|id| VideoId::new(platform, &id));
     let video = video.transpose()?;
     let kind = document.kind.as_deref().map(kind).transpose()?;
+    let language = if is_ours {
+        language(document.language, None)
+    } else {
+        language(document.language_code, document.language)
+    }?;
+    let listed = document.languages.as_deref().filter(|_| kind.is_none());
+    let listed = listed.and_then(|listed| listed_track(listed, language.as_ref(), document.is_generated));
     let generated = |is| if is { TrackKind::Generated } else { TrackKind::Human };
     if document.selectors.len() > SELECTORS_MAX || document.tracks.len() > KNOWN_TRACKS_MAX {
         return Err(Error::invalid("the JSON names more selectors or tracks than a video has"));
@@ -188,25 +201,23 @@ fn document(text: &str) -> Result<ImportDraft> {
     let segments = segments(document.transcript, is_ours)?;
     let duration_ms = document.duration.map(millis).transpose()?;
     let (metadata, chapters) = (document.metadata.as_deref(), document.chapters.as_deref());
-    let metadata = details::metadata(metadata, chapters, duration_ms, is_ours)?;
+    let DraftDetails { title, author, duration_ms, metadata } =
+        details::details(metadata, chapters, duration_ms, is_ours)?;
     // What was archived is restored unchanged.
     let (segments, unreadable) =
         if is_ours { (segments, Occurrences::default()) } else { clean_foreign(segments) };
     Ok(ImportDraft {
         encoding: None,
         video,
-        title: document.title,
-        author: document.author,
+        // The v1 API writes an unknown title as an empty one.
+        title: document.title.filter(|title| is_ours || !title.is_empty()).or(title),
+        author: document.author.or(author),
         duration_ms,
         metadata,
-        language: if is_ours {
-            language(document.language, None)
-        } else {
-            language(document.language_code, document.language)
-        }?,
-        kind: kind.or(document.is_generated.map(generated)),
-        name: document.track_name,
-        original: document.original,
+        language,
+        kind: kind.or(listed.as_ref().map(|track| track.kind)).or(document.is_generated.map(generated)),
+        original: document.original || listed.as_ref().is_some_and(|track| track.original),
+        name: document.track_name.or(listed.and_then(|track| track.name)),
         source: document.source,
         parser_version: document.parser_version,
         selectors: document
@@ -220,6 +231,25 @@ fn document(text: &str) -> Result<ImportDraft> {
         unreadable,
         left_out: Occurrences::default(),
     })
+}
+
+/// The track of a transcript among the listed ones.
+///
+/// Of several in its language it is the best one, as in a lookup. A list in another form has none.
+fn listed_track(
+    listed: &RawValue,
+    language: Option<&LanguageTag>,
+    is_generated: Option<bool>,
+) -> Option<TrackInfo> {
+    #[derive(Deserialize)]
+    struct DraftLanguages(#[serde(deserialize_with = "deserialize_bounded")] Vec<LanguageObject>);
+
+    let DraftLanguages(listed) = from_str(listed.get()).ok()?;
+    let is_of_transcript = |track: &TrackInfo| {
+        Some(&track.language) == language && is_generated.is_none_or(|is| is == track.is_generated())
+    };
+    let tracks = listed.iter().filter_map(LanguageObject::to_track).filter(is_of_transcript);
+    tracks.min_by_key(|track| (track.kind, track.name.is_some()))
 }
 
 /// Language: a code is used as it is, a name only if it is a code ("English" is not).

@@ -21,7 +21,7 @@ use super::{
         ignore_closed,
         output_file::{cannot_write, has_text, write_file},
         print, print_json,
-        progress::ProgressLine,
+        progress::{ProgressLine, can_redraw},
         shown,
     },
     file_name::NameTemplate,
@@ -77,7 +77,7 @@ impl Delivery {
         };
         let template = NameTemplate::parse(&args.name, args.format.extension())?;
         fs::create_dir_all(folder).map_err(|error| cannot_write(folder, &error))?;
-        let prints_paths = !(io::stdout().is_terminal() && io::stderr().is_terminal());
+        let prints_paths = !(io::stdout().is_terminal() && can_redraw());
         Ok(Self::Folder(FolderDelivery {
             folder: folder.clone(),
             template,

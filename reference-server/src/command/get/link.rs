@@ -57,10 +57,14 @@ pub(super) fn read_links(args: &GetArgs) -> Result<Vec<GivenLink>, CommandError>
         let message = format!("{} is neither an option nor a link: see `verbatim get --help`", option.label);
         return Err(CommandError::Wrong(message));
     }
-    links.extend(args.search.as_ref().map(|words| {
-        let target = VideoList::search(words).map(LinkTarget::List);
-        GivenLink { label: format!("search for '{words}'"), target }
-    }));
+    if let Some(words) = &args.search {
+        let list = VideoList::search(words).map_err(|error| match words.trim().is_empty() {
+            true => CommandError::Wrong("--search needs words".to_owned()),
+            false => CommandError::Wrong(error.to_string()),
+        })?;
+        let target = Ok(LinkTarget::List(list));
+        links.push(GivenLink { label: format!("search for '{words}'"), target });
+    }
     if let Some(file) = &args.from {
         let text = read(file).map_err(|error| unreadable(file, &error))?;
         links.extend(links_of(&text, &name(file)));
@@ -128,6 +132,7 @@ mod tests {
             ("https://www.youtube.com/playlist?list=PL0123456789abcdef", "list"),
             ("PL0123456789abcdef", "list"),
             ("@name", "list"),
+            ("@name/streams", "list"),
             ("https://www.youtube.com/@name/streams", "list"),
             ("https://www.youtube.com/results?search_query=tide+mills", "list"),
             ("https://www.tiktok.com/@rope.walk", "list"),

@@ -20,6 +20,7 @@ use super::{
     super::{
         CommandError, get_arguments::GetArgs, open::open_archive_with, print_stderr, progress::ProgressLine,
     },
+    close,
     delivery::{Delivery, DeliveryOutcome},
     link::{GivenLink, LinkTarget},
     source::{Failure, ListLimits, QueuedVideo, SourceItem, VideoSource},
@@ -35,8 +36,8 @@ pub(super) async fn run(
     settings: &Settings,
     args: &GetArgs,
     links: Vec<GivenLink>,
+    limits: ListLimits,
 ) -> Result<(), CommandError> {
-    let limits = limits(args)?;
     let delivery = Delivery::new(args)?;
     // After Ctrl-C nothing is fetched further.
     let adapt = |options| Options { detach_unpaid: false, ..options };
@@ -57,11 +58,7 @@ pub(super) async fn run(
     let GetMany { summary, progress, stream, .. } = work;
     drop((progress, stream));
     print_stderr(summary.table().trim_end());
-    tokio::select! {
-        () = verbatim.close() => {}
-        // A second Ctrl-C.
-        Ok(()) = tokio::signal::ctrl_c() => {}
-    }
+    close(&verbatim).await;
     done?;
     summary.exit_status().map_or(Ok(()), |status| Err(CommandError::Reported(status)))
 }
@@ -81,7 +78,8 @@ fn stream(verbatim: &Verbatim, batch: Batch, args: &GetArgs) -> TranscriptStream
     if args.to.is_some() { stream } else { stream.in_order() }
 }
 
-fn limits(args: &GetArgs) -> Result<ListLimits, CommandError> {
+/// The limits of each list.
+pub(super) fn limits(args: &GetArgs) -> Result<ListLimits, CommandError> {
     let limit = args.limit.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX));
     let since = args.since.as_deref().map(parse_since).transpose()?;
     Ok(ListLimits { limit, since })

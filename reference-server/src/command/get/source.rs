@@ -3,9 +3,9 @@
 use std::{collections::HashSet, vec};
 
 use transcript_core::{
-    Error, ErrorKind, Timestamp,
+    Error, ErrorCause, ErrorKind, Timestamp,
     engine::FailureReason,
-    supplier::ListedVideo,
+    supplier::{ListedVideo, SupplyError},
     video::{VideoLink, VideoList},
 };
 use verbatim::{Batch, UnavailableList, Verbatim, VideoStream};
@@ -206,15 +206,16 @@ impl VideoSource {
 }
 
 fn list_failure(label: String, error: &Error) -> Failure {
-    let absent = error.cause().and_then(|cause| cause.error().downcast_ref::<UnavailableList>());
-    match absent {
-        Some(list) => Failure::lasting(label, list.reason().as_str(), error.to_string()),
-        None if error.kind() == ErrorKind::Unsupported => {
-            Failure::lasting(label, FailureReason::ConfigError.as_str(), error.to_string())
-        }
-        None => {
-            let reason = FailureReason::FetchError.as_str().to_owned();
-            Failure { label, reason, message: error.to_string(), may_pass: true }
-        }
+    let cause = error.cause().map(ErrorCause::error);
+    if let Some(list) = cause.and_then(|cause| cause.downcast_ref::<UnavailableList>()) {
+        return Failure::lasting(label, list.reason().as_str(), error.to_string());
     }
+    let supply = cause.and_then(|cause| cause.downcast_ref::<SupplyError>());
+    let reason = match supply.map(FailureReason::for_supply_error) {
+        Some(reason @ (FailureReason::RateLimited | FailureReason::ConfigError)) => reason,
+        _ if error.kind() == ErrorKind::Unsupported => FailureReason::ConfigError,
+        _ => FailureReason::FetchError,
+    };
+    let may_pass = reason != FailureReason::ConfigError;
+    Failure { label, reason: reason.as_str().to_owned(), message: error.to_string(), may_pass }
 }

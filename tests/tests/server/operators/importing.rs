@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use anyhow::Result;
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::{
@@ -155,7 +155,34 @@ async fn import_reads_foreign_json() -> Result<()> {
     let shown = json_of(data.path(), &["archive", "show", "aaaaaaaaaa3", "--json"])?;
     assert_eq!(shown["tracks"][0]["kind"], "generated");
     let copied = json_of(data.path(), &["get", VIDEO, "--format", "json"])?;
-    assert_eq!(copied["transcript"], serde_json::from_str::<serde_json::Value>(&look_up)?["transcript"]);
+    assert_eq!(copied["transcript"], serde_json::from_str::<Value>(&look_up)?["transcript"]);
+    Ok(())
+}
+
+/// The JSON of a lookup, as `get --to` writes it, is imported with its kind; a machine translation is no default.
+#[test]
+fn import_of_lookup_json_keeps_track_and_metadata() -> Result<()> {
+    let first = TempDir::new()?;
+    let exported = json!({
+        "format": "verbatim-export/1", "platform": "video_site", "videoId": VIDEO, "language": "tr",
+        "kind": "translated", "title": "Rope", "author": "Ann", "duration": 61, "source": "youtube-captions",
+        "wishes": ["translation:tr"], "transcript": [{ "text": "halat", "start": 0.5, "duration": 1.25 }],
+        "tracks": [{ "language": "en", "kind": "generated", "original": true }]
+    });
+    run_expecting(first.path(), &["import", "-"], &exported.to_string(), 0)?;
+    let get = ["get", VIDEO, "--lang", "tr", "--translated", "--format", "json"];
+    let look_up = stdout_of(first.path(), &get)?;
+
+    let second = TempDir::new()?;
+    let folder = folder(&[(&format!("Rope [{VIDEO}].tr.json"), &look_up)])?;
+    import(second.path(), &folder, &[], 0)?;
+    let shown = json_of(second.path(), &["archive", "show", VIDEO, "--json"])?;
+    let track = &shown["tracks"][0];
+    assert_eq!((&track["kind"], &track["wishes"]), (&json!("translated"), &json!(["translation:tr"])));
+    assert_eq!((&track["archived"]["title"], &track["archived"]["author"]), (&json!("Rope"), &json!("Ann")));
+    let again: Value = serde_json::from_str(&stdout_of(second.path(), &get)?)?;
+    let first: Value = serde_json::from_str(&look_up)?;
+    assert_eq!((&again["metadata"], &again["transcript"]), (&first["metadata"], &first["transcript"]));
     Ok(())
 }
 
@@ -215,7 +242,7 @@ fn import_unreadable_cues_are_reported_with_lines() -> Result<()> {
     assert!(!notes.contains("U ["), "{notes}");
     let (lines, notes) = import(data.path(), &folder, &["--json"], 0)?;
     assert_eq!(lines.lines().count(), 2, "{lines}");
-    assert!(lines.lines().all(|line| serde_json::from_str::<serde_json::Value>(line).is_ok()), "{lines}");
+    assert!(lines.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()), "{lines}");
     assert!(notes.contains("2 files: "), "{notes}");
 
     let hopeless = "WEBVTT\n\n00:1x.000 --> 00:20.000\nlost\n";

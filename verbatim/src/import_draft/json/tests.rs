@@ -205,3 +205,61 @@ fn json_metadata_of_apis_is_cleaned_and_of_exports_is_strict() {
         VideoMetadata::default()
     );
 }
+
+#[test]
+fn json_of_apis_has_track_title_and_author() {
+    let languages = r#"[{"tag":"en","name":"English","kind":"manual","original":false},
+        {"tag":"de","name":"German","kind":"auto","original":true},
+        {"tag":"de","name":"Notes","kind":"manual","original":false},
+        {"tag":"tr","name":"Turkish","kind":"translated","original":false},
+        {"tag":"fr","name":"French","kind":"translated","original":false},
+        {"tag":"fr","name":"French","kind":"auto","original":true},
+        {"tag":"??","name":"","kind":"auto","original":true}]"#;
+    let read = |fields: &str| {
+        parse_single(&format!(r#"{{{fields},"languages":{languages},"transcript":{SNIPPETS}}}"#))
+    };
+    for (fields, kind, name, original) in [
+        (r#""language":"tr""#, Some(TrackKind::Translated), None, false),
+        (r#""language":"tr","is_generated":true"#, Some(TrackKind::Translated), None, false),
+        (r#""language":"en""#, Some(TrackKind::Human), None, false),
+        (r#""language":"de""#, Some(TrackKind::Human), Some("Notes"), false),
+        (r#""language":"de","is_generated":true"#, Some(TrackKind::Generated), None, true),
+        (r#""language":"fr""#, Some(TrackKind::Generated), None, true),
+        // The list does not have these.
+        (r#""language":"en","is_generated":true"#, Some(TrackKind::Generated), None, false),
+        (r#""language":"es""#, None, None, false),
+        // A kind counts more than the list.
+        (r#""language":"tr","kind":"human""#, Some(TrackKind::Human), None, false),
+    ] {
+        let draft = read(fields);
+        assert_eq!((draft.kind, draft.name.as_deref(), draft.original), (kind, name, original), "{fields}");
+    }
+    for (fields, title, author, duration_ms) in [
+        (
+            r#""metadata":{"title":"T","author":"A","durationSeconds":61.5}"#,
+            Some("T"),
+            Some("A"),
+            Some(61_500),
+        ),
+        (
+            r#""metadata":{"title":"T","author":"A","duration_seconds":61.5}"#,
+            Some("T"),
+            Some("A"),
+            Some(61_500),
+        ),
+        (r#""title":"","metadata":{"title":"a\nb","durationSeconds":-1}"#, Some("a b"), None, None),
+        (
+            r#""title":"U","duration":2,"metadata":{"title":"T","durationSeconds":9}"#,
+            Some("U"),
+            None,
+            Some(2_000),
+        ),
+        (r#""metadata":{"title":" "}"#, None, None, None),
+    ] {
+        let draft = read(fields);
+        let found = (draft.title.as_deref(), draft.author.as_deref(), draft.duration_ms);
+        assert_eq!(found, (title, author, duration_ms), "{fields}");
+    }
+    let unfit = format!(r#"{{"language":"tr","languages":{{"tr":1}},"transcript":{SNIPPETS}}}"#);
+    assert_eq!(parse_single(&unfit).kind, None);
+}
