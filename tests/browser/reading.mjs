@@ -242,7 +242,7 @@ await play(async (browser) => {
   await page.locator("#quote").click();
   await page.waitForFunction(() => document.querySelector("#said").textContent === "Quotation copied");
   const quotation = await page.evaluate("navigator.clipboard.readText()");
-  assert.match(quotation, /^“warden”\n— The lamp & the <b>warden<\/b>, Lighthouse Society, 0:00\nhttp.*\?t=0$/);
+  assert.match(quotation, /^“warden”\n— The lamp & the <b>warden<\/b>, LighthouseSocietyOfTheNorthernCoastAndOfItsIslandsInOneWord, 0:00\nhttp.*\?t=0$/);
   await page.evaluate("getSelection().removeAllRanges()");
 
   // Every format, downloaded and copied: the same text. Safari permits the clipboard only in the click itself.
@@ -264,7 +264,7 @@ await play(async (browser) => {
   await screenshot(page, "menu");
   const rows = await page.locator(".keep li").all();
   assert.equal(rows.length, 7);
-  for (const [index, [ending, begins]] of [["txt", /^title: The lamp[^]*\nauthor: Lighthouse Society\nurl: https:[^]*\n\nThe warden/], ["md", /^---\n[^]*Lighthouse Society[^]*\n---\n[^]*# The lamp/], ["srt", /^1\r?\n00:00:00/], ["vtt", /^WEBVTT\n\nNOTE\ntitle: The lamp[^]*Lighthouse Society/], ["json", /^\{[^]*Lighthouse Society/]].entries()) {
+  for (const [index, [ending, begins]] of [["txt", /^title: The lamp[^]*\nauthor: LighthouseSocietyOfTheNorthernCoastAndOfItsIslandsInOneWord\nurl: https:[^]*\n\nThe warden/], ["md", /^---\n[^]*LighthouseSocietyOfTheNorthernCoastAndOfItsIslandsInOneWord[^]*\n---\n[^]*# The lamp/], ["srt", /^1\r?\n00:00:00/], ["vtt", /^WEBVTT\n\nNOTE\ntitle: The lamp[^]*LighthouseSocietyOfTheNorthernCoastAndOfItsIslandsInOneWord/], ["json", /^\{[^]*LighthouseSocietyOfTheNorthernCoastAndOfItsIslandsInOneWord/]].entries()) {
     const pending = page.waitForEvent("download");
     await rows[index].locator("a").click();
     const download = await pending;
@@ -281,7 +281,7 @@ await play(async (browser) => {
   const word = await pending;
   assert.equal(word.suggestedFilename(), "The-lamp-the-b-warden-b.docx");
   const archive = readFileSync(await word.path());
-  for (const part of ["PK", "Lighthouse Society", "The warden trims the wick"]) assert.ok(archive.includes(part), part);
+  for (const part of ["PK", "LighthouseSocietyOfTheNorthernCoastAndOfItsIslandsInOneWord", "The warden trims the wick"]) assert.ok(archive.includes(part), part);
   const pendingPdf = page.waitForEvent("download");
   await rows[6].locator("a").click();
   const pdf = await pendingPdf;
@@ -310,6 +310,23 @@ await play(async (browser) => {
   await plain.page.locator(".keep summary").click();
   assert.equal(await plain.page.locator("[data-copy]").first().isVisible(), false);
   assert.ok(await plain.page.getByRole("link", { name: "Download as SubRip" }).isVisible());
+  for (const width of [560, 768, 1024, 1440]) {
+    await plain.page.setViewportSize({ width, height: 900 });
+    const menu = await plain.page.locator(".keep ul").boundingBox();
+    assert.ok(menu.x >= 0 && menu.x + menu.width <= width, `the menu is at ${menu.x} px of ${width}`);
+  }
+
+  // Links to moments lead there, although heights change while the browser scrolls; and on a phone the sign of a
+  // shared moment covers no time.
+  await plain.page.setViewportSize({ width: 360, height: 740 });
+  await plain.page.goto(`${LONG}?t=3000`);
+  const target = plain.page.locator("#words p:target");
+  await plain.page.waitForTimeout(2000);
+  const { y } = await target.boundingBox();
+  assert.ok(y > 0 && y < 740, `the moment is at ${y} px`);
+  const [clock, sign] = [await target.locator(".time").boundingBox(), await target.locator(".moment").boundingBox()];
+  assert.ok(sign.y >= clock.y + clock.height || sign.x >= clock.x + clock.width, "the sign covers the time");
+  await screenshot(plain.page, "moment-phone");
   assertClean(plain.activity);
 
   // A missing page returns an HTML error page.

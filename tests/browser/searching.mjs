@@ -50,6 +50,17 @@ await play(async (browser) => {
   assert.equal(await page.locator(".results").count(), 0);
   await page.unroute("**/search?*");
 
+  // Without a connection nothing is shown in place of the new results.
+  await searchbox.fill("lantern");
+  await page.locator(".hits > li").first().waitFor();
+  await page.context().setOffline(true);
+  await searchbox.fill("wick");
+  await page.getByText("The connection was lost.").waitFor();
+  assert.equal(await page.locator(".results").count(), 0);
+  await page.context().setOffline(false);
+  await page.getByRole("button", { name: "Search" }).click();
+  await page.locator(".hits > li").first().waitFor();
+
   // Filters of the address apply to the next query.
   await page.goto("/search?q=lantern&lang=de&sort=date");
   await searchbox.fill("counts the seconds");
@@ -84,7 +95,7 @@ await play(async (browser) => {
   await page.goto("/search?q=lantren");
   await page.getByRole("link", { name: "lantern" }).click();
   await page.locator(".hits > li").first().waitFor();
-  assertClean(activity, ["429"]);
+  assertClean(activity, ["429", "ERR_INTERNET_DISCONNECTED"]);
 });
 
 await play(async (browser) => {

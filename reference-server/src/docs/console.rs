@@ -24,7 +24,7 @@ pub(super) fn console(context: &PageContext) -> Markup {
             button type="submit" { "Send without a key" }
             div #console-response hidden {
                 p.about role="status" {}
-                pre tabindex="0" aria-label="Response" { code {} }
+                pre tabindex="0" role="group" aria-label="Response" { code {} }
             }
         }
     }

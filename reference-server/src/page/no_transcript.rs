@@ -224,7 +224,7 @@ fn button(context: &PageContext, offer: &TranscribeOffer) -> Markup {
                 data-widget={ (context.root()) "assets/" (WIDGET.name) }
                 data-worker={ (context.root()) "assets/" (WORKER.name) }
                 data-messages=(context.json(&SCRIPT_MESSAGES)) {
-                button #transcribe type="button" { (context.text("missing.transcribe")) }
+                button #transcribe type="button" disabled { (context.text("missing.transcribe")) }
                 div.work hidden {
                     progress #progress aria-label=(context.text("missing.progress")) {}
                     p #stage role="status" {}

@@ -204,10 +204,9 @@ function searchIn(words) {
   list.addEventListener("toggle", showList);
   enableShortcut(query);
   const requested = new URL(location).searchParams.get("q");
-  if (requested) {
-    query.value = requested;
-    search();
-  }
+  // The reader may have typed before this script was loaded.
+  if (requested) query.value ||= requested;
+  if (query.value) search();
 }
 
 // The key / leads to the search, unless the reader has switched that off: speech input can send single characters.
@@ -324,10 +323,20 @@ function enableMoments(words) {
 // Copies the same text as the download.
 function enableCopy() {
   const status = one("#said");
-  for (const button of document.querySelectorAll("[data-copy]")) {
+  const buttons = [...document.querySelectorAll("[data-copy]")];
+  const names = buttons.map((button) => button.firstChild.data);
+  let timer;
+  const restore = () => {
+    buttons.forEach((button, index) => {
+      button.firstChild.data = names[index];
+    });
+    status.textContent = "";
+  };
+  for (const button of buttons) {
     const label = button.firstChild;
-    const name = label.data;
     button.addEventListener("click", async () => {
+      clearTimeout(timer);
+      restore();
       try {
         const text = fetch(button.dataset.copy).then((response) => {
           if (!response.ok) throw new Error(String(response.status));
@@ -345,10 +354,8 @@ function enableCopy() {
         label.data = messages.notCopied;
         status.textContent = messages.copyFile;
       }
-      setTimeout(() => {
-        label.data = name;
-        status.textContent = "";
-      }, 2500);
+      clearTimeout(timer);
+      timer = setTimeout(restore, 2500);
     });
   }
   for (const menu of [one(".keep"), one("#hits")]) {

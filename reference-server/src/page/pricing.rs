@@ -179,7 +179,7 @@ mod tests {
         for part in [
             "<td>$250.00</td><td>$5.00</td>",
             "<th scope=\"row\">pro</th><td>10,000</td><td>$29.00</td><td>$2.90</td><td>100</td>",
-            "7 new transcripts",
+            "without an account: 7<",
             "transcript: 3",
         ] {
             assert!(sold.contains(part), "{part}: {sold}");

@@ -10,10 +10,13 @@ const UNSPACED = /[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Bopo}\p{sc=Yiii}\p{sc=T
 let timer;
 let running;
 
-// Shows the results of a page, or its error, in place of those of an earlier query.
+// The results of a page, or its error.
+const foundIn = (page) => page.querySelector(".results, main > .error");
+
+// Shows the results of a page in place of those of an earlier query. Without a page there are none.
 function show(page, address) {
   for (const old of document.querySelectorAll(".results, main > .error")) old.remove();
-  const found = page?.querySelector(".results, main > .error");
+  const found = page && foundIn(page);
   if (found) form.after(document.adoptNode(found));
   // The links to the page in other languages lead to the same query.
   const query = new URL(address, location).searchParams.get("q");
@@ -41,10 +44,27 @@ async function showResults() {
     // Also the page of an error, such as too many searches.
     page = new DOMParser().parseFromString(await response.text(), "text/html");
   } catch {
-    // The server cannot be reached: the button still works later.
+    // The server cannot be reached.
   }
-  // Otherwise the next search replaced this one. A page of another program has neither.
-  if (!signal.aborted && page?.querySelector(".results, main > .error")) show(page, address);
+  // The next search replaced this one.
+  if (signal.aborted) return;
+  // A page of another program has no results, either.
+  if (page && foundIn(page)) {
+    show(page, address);
+    return;
+  }
+  const old = document.querySelector("main > .error");
+  if (old?.textContent === form.dataset.unreached) {
+    // A screen reader would say it again.
+    history.replaceState(null, "", address);
+    return;
+  }
+  show(null, address);
+  const failed = document.createElement("p");
+  failed.className = "error";
+  failed.setAttribute("role", "alert");
+  failed.textContent = form.dataset.unreached;
+  form.after(failed);
 }
 
 input.addEventListener("input", () => {

@@ -69,6 +69,7 @@ function enableTranscribe(section) {
       fail(lost);
     }
   });
+  button.disabled = false;
 }
 
 enableTranscribe(one("[data-transcribe]"));

@@ -100,7 +100,14 @@ fn import_long(data: &TempDir) -> Result<()> {
         data,
         LONG,
         &hour_of_sentences(),
-        &["--lang", "en", "--title", title, "--author", "Lighthouse Society"],
+        &[
+            "--lang",
+            "en",
+            "--title",
+            title,
+            "--author",
+            "LighthouseSocietyOfTheNorthernCoastAndOfItsIslandsInOneWord",
+        ],
     )
 }
 
