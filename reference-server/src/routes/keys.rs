@@ -20,10 +20,7 @@ use transcript_core::{
     wire::lookup::{CreateKeyResponse, KeyRequest, KeyStatus},
 };
 
-use super::{
-    document::{self, DocumentOptions, examples, parameters},
-    page_origins::FOREIGN_PAGE,
-};
+use super::document::{self, DocumentOptions, examples, parameters};
 use crate::{
     api::{
         BODY_MAX, ClientAddress, INVALID_TOKEN, ProblemResponse, TOKEN_NEEDED, bearer, content_type, is_json,
@@ -163,11 +160,6 @@ fn retry_after() -> document::ResponseHeader {
     (name, header)
 }
 
-fn foreign_page() -> Value {
-    let description = "A browser sent it for a page of another site.";
-    document::refusal((403, "Forbidden"), description, &[("page", FOREIGN_PAGE)], [document::vary("origin")])
-}
-
 fn slow_body() -> Value {
     let (description, detail) = ("The body did not arrive in time.", "The body took too long to arrive.");
     document::refusal((408, "Request Timeout"), description, &[("slow", detail)], [document::vary("origin")])
@@ -212,7 +204,7 @@ pub(crate) fn create_operation(options: &DocumentOptions<'_>) -> Value {
                 &[("label", "label: it must be a string")],
                 [document::vary("origin")],
             ),
-            "403": foreign_page(),
+            "403": document::foreign_page(false),
             "408": slow_body(),
             "413": document::refusal(
                 (413, "Payload Too Large"),

@@ -88,7 +88,8 @@ pub(super) const CHAT: &[Setting] = &[
     bounded(
         "chat.embeddings_timeout",
         |reader, all| reader.duration(&mut all.embeddings.timeout, SECOND..=5 * MINUTE),
-        "Timeout of the vectors of a transcript or a question, retries included. After it the search is by words.",
+        "Timeout of the vectors of a transcript or a question, retries included; at most half of `chat.timeout`. \
+         After it the search is by words.",
     ),
 ];
 

@@ -4,10 +4,10 @@ use http::Method;
 use serde_json::{Value, json};
 use transcript_core::headers;
 
-use super::{ResponseHeader, header, refusal};
+use super::{ResponseHeader, header, refusal, vary};
 use crate::{
     api::{BUSY, HEAD_BYTES_MAX, OTHER_HOST, READ_BYTES_MAX, V1_PREFIX},
-    routes::{table::Endpoint, v1},
+    routes::{page_origins::FOREIGN_PAGE, table::Endpoint, v1},
 };
 
 /// Adds 421, 431 and 503, in the form of the operation's API.
@@ -44,6 +44,13 @@ fn problem(
         true => v1::document::denial(status, description, &[detail], headers),
         false => refusal((status, title), description, &[detail], headers),
     }
+}
+
+/// Response 403 to a page of another site.
+pub(crate) fn foreign_page(is_v1: bool) -> Value {
+    let what = "A browser sent it for a page of another site.";
+    let vary = (!is_v1).then(|| vary("origin"));
+    problem(is_v1, (403, "Forbidden"), what, ("page", FOREIGN_PAGE), vary)
 }
 
 fn other_host(is_v1: bool) -> Value {

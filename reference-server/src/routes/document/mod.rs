@@ -4,7 +4,7 @@ mod common;
 pub(crate) mod examples;
 pub(crate) mod parameters;
 
-pub(crate) use common::add_common_responses;
+pub(crate) use common::{add_common_responses, foreign_page};
 use schemars::JsonSchema;
 use serde_json::{Map, Value, json};
 use transcript_core::{accounts::AccountsOptions, headers, lookup::LookupOptions, wire::Problem};

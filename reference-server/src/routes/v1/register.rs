@@ -16,7 +16,6 @@ use super::{
 };
 use crate::{
     api::{ClientAddress, V1ErrorResponse, json},
-    routes::page_origins::FOREIGN_PAGE,
     state::AppState,
 };
 
@@ -53,12 +52,7 @@ pub(crate) fn operation(_: &DocumentOptions<'_>) -> Value {
             ],
             [],
         ),
-        "403": document::denial(
-            403,
-            "A browser sent it for a page of another site.",
-            &[("page", FOREIGN_PAGE)],
-            [],
-        ),
+        "403": document::foreign_page(true),
         "429": document::too_many(
             "Too many registrations came from this network.",
             "Too many registrations came from your network: please try again in 60 minutes.",

@@ -8,7 +8,7 @@ use transcript_core::{headers, wire::v1::ErrorBody};
 
 use crate::routes::document;
 pub(crate) use crate::routes::document::{
-    DocumentOptions, ResponseHeader, example, json_body, optional_header, page_body, vary,
+    DocumentOptions, ResponseHeader, example, foreign_page, json_body, optional_header, page_body, vary,
 };
 
 /// Header of the v1 API with its schema.

@@ -1,9 +1,10 @@
 //! The transcripts of a job as a ZIP file, sent file by file.
 //!
-//! Only the file that is being compressed is in memory, and for each file before it an entry of the directory.
+//! Only the file that is being compressed is in memory, for each file before it an entry of the directory, and why
+//! transcripts are lost.
 
 use std::{
-    collections::HashSet,
+    collections::{HashMap, HashSet},
     io::{self, Write},
     mem::take,
     sync::{Arc, Mutex, PoisonError},
@@ -139,6 +140,8 @@ pub(super) struct ZipBody {
     written: WrittenBytes,
     /// The positions of the items whose transcripts were sent.
     sent: HashSet<u64>,
+    /// Why delivered transcripts cannot be sent, by the position of the item.
+    lost: HashMap<u64, ItemFailure>,
     state: BodyState,
 }
 
@@ -167,6 +170,7 @@ impl ZipBody {
             writer: Some(ZipWriter::new_stream(written.clone())),
             written,
             sent: HashSet::new(),
+            lost: HashMap::new(),
             state: BodyState::Files,
         }
     }
@@ -184,8 +188,12 @@ impl ZipBody {
     async fn next_part(&mut self) -> Result<Option<Bytes>, V1Error> {
         if self.state == BodyState::Files {
             while let Some(item) = self.items.next().await? {
-                if let ItemTranscript::Delivered(stored) = self.items.transcript(&item).await? {
-                    return self.file(&item, stored).await.map(Some);
+                match self.items.transcript(&item).await? {
+                    ItemTranscript::Delivered(stored) => return self.file(&item, stored).await.map(Some),
+                    ItemTranscript::Lost(failure) => {
+                        self.lost.insert(item.index, failure);
+                    }
+                    ItemTranscript::Undelivered => {}
                 }
             }
             self.state = BodyState::Failures;
@@ -246,8 +254,7 @@ impl ZipBody {
             && let Some(item) = self.again.next().await?
         {
             if !self.sent.contains(&item.index) {
-                let found = self.again.transcript(&item).await?;
-                rows.push_str(&failure_row(&item, found.loss()));
+                rows.push_str(&failure_row(&item, self.lost.get(&item.index)));
                 count += 1;
             }
         }
