@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Builds the Linux wheels and the source distribution into target/wheels: all of them, or those given as arguments.
-# Requires a Rust toolchain, and maturin and ziglang from PyPI. docs/python/wheels.md covers other systems.
+# Requires a Rust toolchain, and maturin and ziglang from PyPI. docs/python/wheels.md covers other systems. PROFILE=dev
+# builds without optimisation, in less time.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 target="$(realpath -m "${CARGO_TARGET_DIR:-../target}")"
@@ -14,7 +15,7 @@ if [ -e "$target/third-party/_native" ]; then
 else
   echo "wheels: THIRD-PARTY-LICENSES is left out; deploy/licences/build.sh writes it" >&2
 fi
-build() { maturin build --profile dist --strip --zig --out "$target/wheels" "$@"; }
+build() { maturin build --profile "${PROFILE:-dist}" --strip --zig --out "$target/wheels" "$@"; }
 # Without rustup, cargo must compile the standard library for other targets, as in tests/musl/system.sh.
 for_target() {
   if command -v rustup >/dev/null; then rustup target add "$1"; fi
