@@ -87,7 +87,7 @@ class YouTubeTest {
                 Triple("PLvb-removed-01", FailureKind.NOT_FOUND, "removed"),
                 Triple("PLvb-layout-001", FailureKind.FETCH_FAILED, "unreadable"),
                 Triple("PLvb-cut-000001", FailureKind.FETCH_FAILED, "unreadable"),
-                Triple("UCvb-harbour-00000000000/streams", FailureKind.INVALID_INPUT, null),
+                Triple("UCvb-harbour-00000000000/about", FailureKind.INVALID_INPUT, null),
                 Triple("https://youtu.be/vb-tracks-0", FailureKind.INVALID_INPUT, null),
                 Triple("PLvb-throttled1", FailureKind.RATE_LIMITED, "throttled"),
             )) {
