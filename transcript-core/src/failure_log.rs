@@ -89,6 +89,17 @@ impl FailureLog {
     }
 }
 
+/// Logs a failure with its fields and the number of failures, by a [`FailureLog`] of this place.
+macro_rules! log_failure {
+    ($level:ident, [$($field:tt)*], $message:literal) => {{
+        static FAILURES: $crate::FailureLog = $crate::FailureLog::new();
+        if let Some(failures) = FAILURES.failed() {
+            tracing::$level!($($field)*, failures, $message);
+        }
+    }};
+}
+pub(crate) use log_failure;
+
 impl Default for FailureLog {
     fn default() -> Self {
         Self::new()

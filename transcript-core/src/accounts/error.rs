@@ -6,7 +6,7 @@ use super::RateLimitStatus;
 use crate::{
     engine::{FailureReason, NoTranscript},
     error::Error,
-    failure_log::FailureLog,
+    failure_log::log_failure,
     time::{ceil_seconds, format_wait},
     transcript::TrackInfo,
 };
@@ -107,10 +107,7 @@ impl V1Error {
 
     /// Maps a store error and logs its details.
     pub(crate) fn from_store_error(error: Error) -> Self {
-        static FAILURES: FailureLog = FailureLog::new();
-        if let Some(failures) = FAILURES.failed() {
-            tracing::error!(%error, failures, "v1 API store call failed");
-        }
+        log_failure!(error, [%error], "v1 API store call failed");
         if error.is_unreadable() {
             return Self::Damaged;
         }

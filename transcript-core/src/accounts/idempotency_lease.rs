@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     error::{ErrorKind, Result},
-    failure_log::FailureLog,
+    failure_log::log_failure,
     ids::Holder,
     retry::keep_renewed,
 };
@@ -57,11 +57,8 @@ impl KeyedAttempt {
     async fn renew(self: Arc<Self>) {
         let options = self.context.transcripts.options();
         let log = |renewed: &Result<IdempotencyState>| {
-            static FAILURES: FailureLog = FailureLog::new();
-            if let Err(error) = renewed
-                && let Some(failures) = FAILURES.failed()
-            {
-                tracing::warn!(%error, failures, "idempotency lease renewal failed");
+            if let Err(error) = renewed {
+                log_failure!(warn, [%error], "idempotency lease renewal failed");
             }
             false
         };
@@ -107,10 +104,7 @@ impl IdempotencyLease {
     pub(super) async fn release(self) {
         let KeyedAttempt { context, replies, key, holder, .. } = &*self.attempt;
         if let Err(error) = context.retry_store(|| replies.release(key, holder)).await {
-            static FAILURES: FailureLog = FailureLog::new();
-            if let Some(failures) = FAILURES.failed() {
-                tracing::warn!(%error, failures, "idempotency key release failed");
-            }
+            log_failure!(warn, [%error], "idempotency key release failed");
         }
     }
 }

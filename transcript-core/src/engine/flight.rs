@@ -25,7 +25,7 @@ use super::{
 use crate::{
     archive::{FetchLease, LeaseOutcome},
     error::{Error, ErrorKind, Result},
-    failure_log::FailureLog,
+    failure_log::log_failure,
     ids::{Holder, random_id},
     retry::{deadline_after, retry_store, with_timeout},
     supplier::{SupplyError, SupplyReason},
@@ -283,10 +283,7 @@ impl FlightTask<'_> {
         }
         let release = || self.inner.archive.release_lease(video, selector, &holder);
         if let Err(error) = retry_store(self.inner.options.request_policy(), release).await {
-            static FAILURES: FailureLog = FailureLog::new();
-            if let Some(failures) = FAILURES.failed() {
-                tracing::warn!(%video, %error, failures, "lease release failed");
-            }
+            log_failure!(warn, [%video, %error], "lease release failed");
         }
     }
 
@@ -430,10 +427,7 @@ impl FlightTask<'_> {
             Ok(LeaseOutcome::Acquired) => Ok(Some(until)),
             Ok(LeaseOutcome::Busy { .. }) => Ok(None),
             Err(error) => {
-                static FAILURES: FailureLog = FailureLog::new();
-                if let Some(failures) = FAILURES.failed() {
-                    tracing::warn!(video = %self.leader.key().0, %error, failures, "lease renewal failed");
-                }
+                log_failure!(warn, [video = %self.leader.key().0, %error], "lease renewal failed");
                 Err(error)
             }
         }

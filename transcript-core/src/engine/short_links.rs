@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 use super::EngineInner;
 use crate::{
     error::Error,
-    failure_log::FailureLog,
+    failure_log::log_failure,
     retry::with_timeout,
     supplier::{LinkResolver, ResolveOutcome, SupplyError, SupplyReason},
     time::{LEASE_MAX, Timestamp},
@@ -206,10 +206,7 @@ impl EngineInner {
 
 /// The error when the stored short links cannot be read; the details go to the log.
 fn store_read_error(error: &Error) -> SupplyError {
-    static FAILURES: FailureLog = FailureLog::new();
-    if let Some(failures) = FAILURES.failed() {
-        tracing::warn!(%error, failures, "short link read failed");
-    }
+    log_failure!(warn, [%error], "short link read failed");
     SupplyError::new(
         SupplyReason::Unreachable,
         "The short link could not be looked up. Try again in a moment.",

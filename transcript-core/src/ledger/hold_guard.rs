@@ -7,7 +7,7 @@ use tokio::task::JoinSet;
 use super::{Balance, HoldOutcome, HoldRequest, HoldState, Ledger, SettleOutcome, SettleRequest};
 use crate::{
     error::{ErrorKind, Result, Retry},
-    failure_log::FailureLog,
+    failure_log::log_failure,
     ids::HoldId,
     retry::{
         StorePolicy, is_store_failure, keep_renewed, retry_store, retry_store_persistently, retry_uncertain,
@@ -181,11 +181,8 @@ impl HoldManager {
         let HoldTimes { heartbeat, store_timeout, .. } = self.0.times;
         let extend = || self.0.ledger.extend(&id, self.expires_at(self.0.clock.now()));
         let log = |extended: &Result<HoldState>| {
-            static FAILURES: FailureLog = FailureLog::new();
-            if let Err(error) = extended
-                && let Some(failures) = FAILURES.failed()
-            {
-                tracing::warn!(hold = %id, %error, failures, "hold extension failed");
+            if let Err(error) = extended {
+                log_failure!(warn, [hold = %id, %error], "hold extension failed");
             }
             false
         };
@@ -319,16 +316,10 @@ fn report_end(id: &HoldId, spent: &[u64], settled: Result<SettleOutcome>) {
         Ok(_) if is_release => {}
         Ok(outcome) => tracing::warn!(hold = %id, ?outcome, "hold ended before its work"),
         Err(error) if is_release => {
-            static FAILURES: FailureLog = FailureLog::new();
-            if let Some(failures) = FAILURES.failed() {
-                tracing::warn!(hold = %id, %error, failures, "hold release failed");
-            }
+            log_failure!(warn, [hold = %id, %error], "hold release failed");
         }
         Err(error) => {
-            static FAILURES: FailureLog = FailureLog::new();
-            if let Some(failures) = FAILURES.failed() {
-                tracing::error!(hold = %id, %error, failures, "hold settle failed");
-            }
+            log_failure!(error, [hold = %id, %error], "hold settle failed");
         }
     }
 }

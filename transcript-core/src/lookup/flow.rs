@@ -16,7 +16,7 @@ use crate::{
     directory::LookupKey,
     engine::{CostNote, FetchOutcome, FetchRequest, NoTranscript},
     error::{Error, Result},
-    failure_log::FailureLog,
+    failure_log::log_failure,
     retry::{deadline_after, is_over},
     supplier::ResolveOutcome,
     time::format_wait,
@@ -394,10 +394,7 @@ fn needs_key_response(reason: &str) -> Availability {
 
 /// The response for a store failure; the details go to the log.
 pub(super) fn store_failure_response(error: &Error) -> Availability {
-    static FAILURES: FailureLog = FailureLog::new();
-    if let Some(failures) = FAILURES.failed() {
-        tracing::error!(%error, failures, "lookup store call failed");
-    }
+    log_failure!(error, [%error], "lookup store call failed");
     let message = if error.is_unreadable() {
         "The archived transcript of this video is damaged; nothing was charged. The operator of this service must \
          repair it."

@@ -17,7 +17,7 @@ use crate::{
     directory::{Account, AccountRef},
     engine::{FailureReason, NoTranscript},
     error::{ErrorKind, Result},
-    failure_log::FailureLog,
+    failure_log::log_failure,
     ids::JobId,
     ledger::{HoldOutcome, HoldState, SettleOutcome, SpendResult},
     retry::{Backoff, keep_renewed, retry_store_persistently, with_timeout},
@@ -128,10 +128,7 @@ impl AccountJobs {
             Ok(true) => {}
             Ok(false) => tracing::info!(job = %item.claim.job, "claim of a job item ended before its work"),
             Err(error) => {
-                static FAILURES: FailureLog = FailureLog::new();
-                if let Some(failures) = FAILURES.failed() {
-                    tracing::warn!(job = %item.claim.job, %error, failures, "job item not stored");
-                }
+                log_failure!(warn, [job = %item.claim.job, %error], "job item not stored");
             }
         }
     }
@@ -333,10 +330,7 @@ impl AccountJobs {
         let has_ended = |extended: &Result<bool>| match extended {
             Ok(is_extended) => !is_extended && matches!(claim, Claim::Item(_)),
             Err(error) => {
-                static FAILURES: FailureLog = FailureLog::new();
-                if let Some(failures) = FAILURES.failed() {
-                    tracing::warn!(job = %claim.job(), %error, failures, "claim of a job not extended");
-                }
+                log_failure!(warn, [job = %claim.job(), %error], "claim of a job not extended");
                 false
             }
         };
