@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use tokio::{runtime::Handle, sync::Semaphore};
 
-use crate::error::{Error, Result};
+use super::task::{stopping, task_error};
+use crate::error::Result;
 
 /// Texts of fewer bytes are processed inline: that takes less time than a thread switch.
 pub(super) const INLINE_BYTES: usize = 32 * 1024;
@@ -38,20 +39,14 @@ impl CpuPool {
         if bytes < INLINE_BYTES {
             return Ok(work());
         }
-        let stopped = || Error::unavailable("the service is stopping");
-        let permit = Arc::clone(&self.permits).acquire_owned().await.map_err(|_| stopped())?;
+        let permit = Arc::clone(&self.permits).acquire_owned().await.map_err(|_| stopping())?;
         let working = self.runtime.spawn_blocking(move || {
             let done = work();
             drop(permit);
             done
         });
-        working.await.map_err(|error| {
-            if error.is_panic() {
-                Error::unexpected("the task that processes a transcript panicked")
-            } else {
-                stopped()
-            }
-        })
+        let panicked = "the task that processes a transcript panicked";
+        working.await.map_err(|ended| task_error(&ended, panicked))
     }
 }
 

@@ -10,14 +10,12 @@ use quick_cache::{Weighter, sync::Cache};
 use sha2::{Digest as _, Sha256};
 use tokio::{
     runtime::Handle,
-    task::JoinSet,
     time::{Instant, sleep},
 };
-use tracing::Instrument as _;
 
 use super::{
     ChatRole, EmbedPurpose, Embedder, Passage, Question, embedder::TextVectors, retrieve::LexicalScores,
-    vector_archive::VectorArchive,
+    task::run_in_task, vector_archive::VectorArchive,
 };
 use crate::{
     archive::{Archive, VectorsKey, content_digest},
@@ -151,22 +149,13 @@ impl MeaningSearch {
         let (meaning, transcript) = (self.clone(), transcript.cloned());
         let (passages, question) = (Arc::clone(passages), question.clone());
         let compare = async move { meaning.compare(transcript.as_deref(), &passages, &question).await };
-        // A `JoinSet` aborts its task when it is dropped.
-        let mut tasks = JoinSet::new();
-        tasks.spawn_on(compare.in_current_span(), &self.runtime);
         let timeout = {
             let _guard = self.runtime.enter();
             sleep(self.timeout)
         };
         tokio::select! {
             biased;
-            compared = tasks.join_next() => match compared {
-                Some(Ok(compared)) => compared,
-                Some(Err(error)) if error.is_panic() => {
-                    Err(Error::unexpected("the embedding model panicked"))
-                }
-                Some(Err(_)) | None => Err(Error::unavailable("the service is stopping")),
-            },
+            compared = run_in_task(&self.runtime, compare, "the embedding model panicked") => compared,
             () = timeout => Err(Error::unavailable("the embedding model did not answer within the timeout")),
         }
     }

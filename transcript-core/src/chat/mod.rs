@@ -70,6 +70,7 @@ mod search_index;
 mod separated_number;
 pub(crate) mod stemmer;
 mod subject_ngrams;
+mod task;
 #[cfg(test)]
 mod tests;
 pub(crate) mod tokenizer;

@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use tokio::{runtime::Handle, task::JoinSet};
+use tokio::runtime::Handle;
 
 use super::{
     AnswerOrigin, ChatModel, ChatOptions, ChatTurn, Embedder, ExtractiveModel, ModelReply, ModelRequest,
@@ -15,6 +15,7 @@ use super::{
     meaning::MeaningSearch,
     passages, prompt,
     retrieve::select_within_budget,
+    task::run_in_task,
     verify::{AnswerVerifier, VerifyReport, citation},
 };
 use crate::{
@@ -177,16 +178,7 @@ impl Chat {
             let timed_out = || Error::unavailable("the chat model did not answer within the timeout");
             tokio::time::timeout(limit, answering).await.unwrap_or_else(|_| Err(timed_out()))
         };
-        // A `JoinSet` aborts its task when this future is dropped.
-        let mut tasks = JoinSet::new();
-        tasks.spawn_on(work, &self.runtime);
-        match tasks.join_next().await {
-            Some(Ok(answer)) => answer,
-            Some(Err(error)) if error.is_panic() => {
-                Err(Error::unexpected("the task that answers a question panicked"))
-            }
-            Some(Err(_)) | None => Err(Error::unavailable("the service is stopping")),
-        }
+        run_in_task(&self.runtime, work, "the task that answers a question panicked").await
     }
 }
 

@@ -38,78 +38,91 @@ enum RequiredContent {
     Money,
 }
 
-/// Whether a place with the words of a question also has what its answer must contain; `None` if it requires nothing.
-///
-/// `has_subject`: a place has enough of all its words. Where words have no spaces between them, most n-grams of a short
-/// question are of those that ask, so enough of the others suffice. `coverage_min` is the least share of these.
-pub(super) fn has_required_content(
-    index: &SearchIndex,
-    passages: &[Passage],
-    message: &str,
-    has_subject: bool,
-    coverage_min: f32,
-) -> Option<bool> {
-    let language = LANGUAGES.get(index.language())?;
-    let (required, rest) = language.required(message)?;
-    let has_content = |passage: &Passage| language.has_content(&passage.text, required);
-    let mut query = Bm25Query::new(index.common_words(message));
-    query.add(&rest, 1.0);
-    let found = score_all(index, passages, &query);
-    if found.specific == 0.0 {
-        let asks_for_all = required == RequiredContent::Money;
-        return asks_for_all.then(|| passages.iter().any(has_content));
-    }
-    let needs_more = found.specific <= SHORT_WORDS_MAX && is_counted_unknown(index, required, message, &rest);
-    let least = if needs_more { SHORT_COVERAGE_MIN } else { coverage_min };
-    let least = least.max(found.coverage() * COVERAGE_SHARE_MIN);
-    let mut places = passages.iter().zip(&found.named).filter(|(_, named)| **named > least);
-    let has_parts = matches!(language.what, Phrases::Parts(_));
-    Some((has_subject || has_parts) && places.any(|(passage, _)| has_content(passage)))
+/// What a question requires of its answer.
+pub(super) struct Requirement<'a> {
+    index: &'a SearchIndex,
+    passages: &'a [Passage],
+    language: &'static LanguageContent,
+    content: RequiredContent,
+    /// Common words of the language of the question.
+    common: CommonWords,
+    /// The question without the words that ask, and its words.
+    rest: String,
+    words: Vec<QueryWord>,
 }
 
-/// Raises the scores of the passages that have what the answer to a question must contain.
-///
-/// Of a request for prices without another word, these passages are the answer.
-pub(super) fn raise_required_content(
-    scores: &mut [f32],
-    index: &SearchIndex,
-    passages: &[Passage],
-    message: &str,
-) {
-    let Some(language) = LANGUAGES.get(index.language()) else { return };
-    let Some((required, rest)) = language.required(message) else { return };
-    let asks_for_all = required == RequiredContent::Money && !names_subject(index, message, &rest);
-    let best = scores.iter().copied().fold(0.0, f32::max);
-    let floor = if asks_for_all { if best > 0.0 { best / RAISED_FACTOR } else { 1.0 } } else { 0.0 };
-    let can_be_best = |score: f32| asks_for_all || (score > 0.0 && score * RAISED_FACTOR * 2.0 >= best);
-    for (score, passage) in scores.iter_mut().zip(passages).filter(|(score, _)| can_be_best(**score)) {
-        if language.has_content(&passage.text, required) {
-            *score = RAISED_FACTOR * score.max(floor);
+impl<'a> Requirement<'a> {
+    /// `None` if the question requires nothing.
+    pub(super) fn of(message: &str, index: &'a SearchIndex, passages: &'a [Passage]) -> Option<Self> {
+        let language = LANGUAGES.get(index.language())?;
+        let (content, rest) = language.required(message)?;
+        let common = index.common_words(message);
+        let words = query_words(&rest, common);
+        Some(Self { index, passages, language, content, common, rest, words })
+    }
+
+    /// Whether a place with the words of the question also has what its answer must contain; `None` if no place is asked
+    /// for.
+    ///
+    /// `has_subject`: a place has enough of all its words. Where words have no spaces between them, most n-grams of a
+    /// short question are of those that ask, so enough of the others suffice. `coverage_min` is the least share of these.
+    pub(super) fn is_met(&self, has_subject: bool, coverage_min: f32) -> Option<bool> {
+        if !self.names_subject() {
+            let asks_for_all = self.content == RequiredContent::Money;
+            return asks_for_all.then(|| self.passages.iter().any(|passage| self.is_in(passage)));
+        }
+        let mut query = Bm25Query::new(self.common);
+        query.add(&self.rest, 1.0);
+        let found = score_all(self.index, self.passages, &query);
+        let needs_more = found.specific <= SHORT_WORDS_MAX && self.is_counted_unknown();
+        let least = if needs_more { SHORT_COVERAGE_MIN } else { coverage_min };
+        let least = least.max(found.coverage() * COVERAGE_SHARE_MIN);
+        let mut places = self.passages.iter().zip(&found.named).filter(|(_, named)| **named > least);
+        let has_parts = matches!(self.language.what, Phrases::Parts(_));
+        Some((has_subject || has_parts) && places.any(|(passage, _)| self.is_in(passage)))
+    }
+
+    /// Raises the scores of the passages that have what the answer must contain.
+    ///
+    /// Of a request for prices without another word, these passages are the answer.
+    pub(super) fn raise(&self, scores: &mut [f32]) {
+        let asks_for_all = self.content == RequiredContent::Money && !self.names_subject();
+        let best = scores.iter().copied().fold(0.0, f32::max);
+        let floor = if asks_for_all { if best > 0.0 { best / RAISED_FACTOR } else { 1.0 } } else { 0.0 };
+        let can_be_best = |score: f32| asks_for_all || (score > 0.0 && score * RAISED_FACTOR * 2.0 >= best);
+        for (score, passage) in scores.iter_mut().zip(self.passages).filter(|(score, _)| can_be_best(**score))
+        {
+            if self.is_in(passage) {
+                *score = RAISED_FACTOR * score.max(floor);
+            }
         }
     }
-}
 
-/// Whether the rest of a question has a word of a subject.
-fn names_subject(index: &SearchIndex, message: &str, rest: &str) -> bool {
-    let words = query_words(rest, index.common_words(message));
-    words.iter().any(|word| word.word_share > 0.0 && !index.is_generic(word))
-}
+    fn is_in(&self, passage: &Passage) -> bool {
+        self.language.has_content(&passage.text, self.content)
+    }
 
-/// Whether a question may count what the transcript does not speak of.
-///
-/// In most languages this is the first word behind the phrase that asks.
-fn is_counted_unknown(index: &SearchIndex, required: RequiredContent, message: &str, rest: &str) -> bool {
-    let words = query_words(rest, index.common_words(message));
-    match index.language() {
-        _ if words.iter().any(|word| word.is_ngram) => false,
-        // The noun comes first.
-        "hi" | "tr" => true,
-        _ if required == RequiredContent::Money => true,
-        // After most numbers, the noun has another form, often with other letters than its stem.
-        "ar" => false,
-        _ => {
-            let counted = words.iter().find(|word| !word.is_common);
-            counted.is_none_or(|word| !index.is_generic(word) && index.matches(word).words.is_empty())
+    /// Whether the rest of the question has a word of a subject.
+    fn names_subject(&self) -> bool {
+        self.words.iter().any(|word| self.index.is_of_subject(word))
+    }
+
+    /// Whether the question may count what the transcript does not speak of.
+    ///
+    /// In most languages this is the first word behind the phrase that asks.
+    fn is_counted_unknown(&self) -> bool {
+        let index = self.index;
+        match index.language() {
+            _ if self.words.iter().any(|word| word.is_ngram) => false,
+            // The noun comes first.
+            "hi" | "tr" => true,
+            _ if self.content == RequiredContent::Money => true,
+            // After most numbers, the noun has another form, often with other letters than its stem.
+            "ar" => false,
+            _ => {
+                let counted = self.words.iter().find(|word| !word.is_common);
+                counted.is_none_or(|word| !index.is_generic(word) && index.matches(word).words.is_empty())
+            }
         }
     }
 }
@@ -377,11 +390,9 @@ mod tests {
             ("What does the warden earn?", false),
             ("What do the gulls do?", true),
         ] {
-            assert_eq!(
-                has_required_content(&index, &passages, message, true, 0.28).unwrap_or(true),
-                expect,
-                "{message}"
-            );
+            let requirement = Requirement::of(message, &index, &passages);
+            let is_met = requirement.and_then(|requirement| requirement.is_met(true, 0.28));
+            assert_eq!(is_met.unwrap_or(true), expect, "{message}");
         }
     }
 }

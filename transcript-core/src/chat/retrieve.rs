@@ -4,7 +4,7 @@ use super::{
     ChatRole, Passage, Question,
     bm25::{Bm25Query, Bm25Scores, score_all, sort_by_score},
     intent::last_cited,
-    required_content::{has_required_content, raise_required_content},
+    required_content::Requirement,
     search_index::SearchIndex,
 };
 
@@ -67,11 +67,14 @@ pub(super) fn score_lexically(
     }
     let is_continued = questions().next().is_some() && own.unknown <= CONTINUED_UNKNOWN_MAX;
     let has_subject = coverage >= COVERAGE_MIN || own.unknown == 0.0;
-    let is_covered = is_continued
-        || has_required_content(index, passages, question.message(), has_subject, COVERAGE_MIN)
-            .unwrap_or(has_subject);
+    let requirement = Requirement::of(question.message(), index, passages);
+    let is_met =
+        || requirement.as_ref().and_then(|requirement| requirement.is_met(has_subject, COVERAGE_MIN));
+    let is_covered = is_continued || is_met().unwrap_or(has_subject);
     let mut scores = if !has_history { own.scores } else { score_all(index, passages, &query).scores };
-    raise_required_content(&mut scores, index, passages, question.message());
+    if let Some(requirement) = &requirement {
+        requirement.raise(&mut scores);
+    }
     if let Some((_, last)) = last_cited(question).filter(|_| needs_context) {
         raise_near(&mut scores, passages, last);
     }

@@ -170,6 +170,11 @@ impl SearchIndex {
         word.is_common || is_generic_word(&word.folded, self.language)
     }
 
+    /// Whether a word of a query names a subject: it is neither generic nor grammar.
+    pub(super) fn is_of_subject(&self, word: &QueryWord) -> bool {
+        word.word_share > 0.0 && !self.is_generic(word)
+    }
+
     /// Whether a word of the transcript says little about a subject.
     pub(super) fn is_generic_id(&self, id: usize) -> bool {
         self.words.get(id).is_none_or(|word| {

@@ -63,10 +63,9 @@ pub(super) fn asked_part(message: &str, passages: &[Passage], index: &SearchInde
 
 /// Whether a message has a word of a subject beside a phrase: one that is spoken, or several.
 fn names_other(message: &str, phrase: &str, index: &SearchIndex) -> bool {
-    let is_subject = |word: &QueryWord| word.word_share > 0.0 && !index.is_generic(word);
     let is_spoken = |word: &QueryWord| word.folded.chars().count() > 1 && !index.forms(word).is_empty();
     let names = |words: &[QueryWord], most: usize| {
-        let others = || words.iter().filter(|word| is_subject(word));
+        let others = || words.iter().filter(|word| index.is_of_subject(word));
         others().count() > most || others().any(is_spoken)
     };
     if has_unspaced_words(message) {
