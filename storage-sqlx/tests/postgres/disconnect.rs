@@ -210,6 +210,16 @@ async fn window_deleted_and_recreated_gets_new_version() {
     );
 }
 
+/// Stops the first two changes of windows before they are stored: before the locks 1 and 2, which this connection has.
+async fn stop_changes(locks: &mut sqlx::PgConnection) {
+    let stops = "CREATE SEQUENCE changes;
+        CREATE FUNCTION wait_for_turn() RETURNS trigger LANGUAGE plpgsql
+            AS $$ BEGIN PERFORM pg_advisory_xact_lock(nextval('changes')); RETURN NEW; END $$;
+        CREATE TRIGGER turn BEFORE INSERT ON limits FOR EACH ROW EXECUTE FUNCTION wait_for_turn();
+        SELECT pg_advisory_lock(1), pg_advisory_lock(2)";
+    sqlx::raw_sql(stops).execute(locks).await.unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn window_created_and_changed_meanwhile_is_not_overwritten() {
     let (store, database) = crate::store().await;
@@ -223,12 +233,7 @@ async fn window_created_and_changed_meanwhile_is_not_overwritten() {
     let (mut locks, mut watcher) = (foreign_connection(&database).await, foreign_connection(&database).await);
     // The first two changes stop once they have loaded that there is no window: the first before lock 1, the other
     // one before lock 2.
-    let stops = "CREATE SEQUENCE changes;
-        CREATE FUNCTION wait_for_turn() RETURNS trigger LANGUAGE plpgsql
-            AS $$ BEGIN PERFORM pg_advisory_xact_lock(nextval('changes')); RETURN NEW; END $$;
-        CREATE TRIGGER turn BEFORE INSERT ON limits FOR EACH ROW EXECUTE FUNCTION wait_for_turn();
-        SELECT pg_advisory_lock(1), pg_advisory_lock(2)";
-    sqlx::raw_sql(stops).execute(&mut locks).await.unwrap();
+    stop_changes(&mut locks).await;
     let first = take("api/a", 0);
     wait_for_lock_waiters(&mut watcher, 1).await;
     let slow = take("api/a", 0);
@@ -252,17 +257,12 @@ async fn window_changed_since_read_is_locked_by_next_attempt() {
     take().await.unwrap();
     let (mut locks, mut watcher) = (foreign_connection(&database).await, foreign_connection(&database).await);
     // An attempt stops before it stores: the first one before lock 1, the next one before lock 2.
-    let stops = "CREATE SEQUENCE attempts;
-        CREATE FUNCTION wait_for_turn() RETURNS trigger LANGUAGE plpgsql
-            AS $$ BEGIN PERFORM pg_advisory_xact_lock(nextval('attempts')); RETURN NEW; END $$;
-        CREATE TRIGGER turn BEFORE INSERT ON limits FOR EACH ROW EXECUTE FUNCTION wait_for_turn();
-        SELECT pg_advisory_lock(1), pg_advisory_lock(2)";
-    sqlx::raw_sql(stops).execute(&mut locks).await.unwrap();
+    stop_changes(&mut locks).await;
     let taking = take();
     wait_for_lock_waiter(&mut watcher).await;
     let change = "UPDATE limits SET version = version + 1; SELECT pg_advisory_unlock(1)";
     sqlx::raw_sql(change).execute(&mut locks).await.unwrap();
-    let attempts = "SELECT last_value FROM attempts";
+    let attempts = "SELECT last_value FROM changes";
     while sqlx::query(attempts).fetch_one(&mut watcher).await.unwrap().get::<i64, _>(0) < 2 {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }

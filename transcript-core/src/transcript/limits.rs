@@ -14,7 +14,7 @@ pub const TEXT_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// Maximum number of bytes of a title, an author's name or a track's name.
 pub const NAME_BYTES_MAX: usize = 64 * 1024;
 /// Maximum number of bytes of a supplier's name.
-const SOURCE_BYTES_MAX: usize = 256;
+pub const SOURCE_BYTES_MAX: usize = 256;
 
 impl Transcript {
     /// Checks the limits of a transcript. Code that stores or fetches one calls it first.

@@ -24,7 +24,7 @@ pub use chunk::{Chunk, ChunkOptions, ChunkUnit, chunks};
 pub(crate) use front_matter::fact_lines;
 pub use front_matter::front_matter;
 pub use language::LanguageTag;
-pub use limits::{NAME_BYTES_MAX, SEGMENTS_MAX, TEXT_BYTES_MAX, TIME_MAX_MS};
+pub use limits::{NAME_BYTES_MAX, SEGMENTS_MAX, SOURCE_BYTES_MAX, TEXT_BYTES_MAX, TIME_MAX_MS};
 pub use markdown::{format_timestamp, markdown};
 pub(crate) use metadata::clean_line;
 pub use metadata::{CHAPTERS_MAX, Chapter, DESCRIPTION_BYTES_MAX, LiveStatus, VideoDetails, VideoMetadata};

@@ -1,11 +1,10 @@
 //! Checks that every port of the caller is called.
 
-use transcript_core::{Error, Result, supplier::Supplier, text::head, video::Platform};
+use transcript_core::{
+    Error, Result, supplier::Supplier, text::head, transcript::SOURCE_BYTES_MAX, video::Platform,
+};
 
 use super::{Options, StorageOptions};
-
-/// Maximum of bytes in the name of a supplier, which is the source of its transcripts.
-const NAME_BYTES_MAX: usize = 256;
 
 impl Options {
     /// Checks that no port of the caller is left unused, and that no supplier is named twice for a platform.
@@ -99,10 +98,10 @@ impl Options {
         mut earlier: impl Iterator<Item = &'a dyn Supplier>,
     ) -> Result<()> {
         let info = supplier.info();
-        if !(1..=NAME_BYTES_MAX).contains(&info.name.len()) || info.name.contains(char::is_control) {
+        if !(1..=SOURCE_BYTES_MAX).contains(&info.name.len()) || info.name.contains(char::is_control) {
             return Err(Error::invalid(format!(
-                "a supplier is named {:?}: a name has 1 to {NAME_BYTES_MAX} bytes without control characters",
-                head(&info.name, NAME_BYTES_MAX)
+                "a supplier is named {:?}: a name has 1 to {SOURCE_BYTES_MAX} bytes without control characters",
+                head(&info.name, SOURCE_BYTES_MAX)
             )));
         }
         let is_same = |other: &dyn Supplier| {
