@@ -30,6 +30,7 @@ pub(crate) fn add_suppliers(
         return Ok(engine);
     }
     let factory = SupplierFactory::open(options, clock, shared)?;
+    factory.preload_roots();
     for (platform, name) in supplier_names(options) {
         engine = engine.supplier(platform, supplier(&factory, options, platform, name)?);
     }
@@ -91,7 +92,8 @@ impl Options {
         for (platform, name) in supplier_names(self) {
             supplier(&factory, self, platform, name)?;
         }
-        factory.wait_for_roots()
+        // Without a thread: a program may fork between this check and its first call.
+        factory.load_roots()
     }
 }
 
@@ -217,9 +219,14 @@ impl SupplierFactory {
         ))
     }
 
-    /// Waits until the certificates that the system trusts are loaded.
-    fn wait_for_roots(&self) -> Result<()> {
-        self.http.wait_for_roots()
+    /// Loads the certificates that the system trusts.
+    fn load_roots(&self) -> Result<()> {
+        self.http.load_roots()
+    }
+
+    /// Starts to load them on a separate thread.
+    fn preload_roots(&self) {
+        self.http.preload_roots();
     }
 
     /// Adds the resolver of short links for each platform that has some.
@@ -320,9 +327,11 @@ impl SupplierFactory {
         Ok(Self)
     }
 
-    fn wait_for_roots(&self) -> Result<()> {
+    fn load_roots(&self) -> Result<()> {
         Ok(())
     }
+
+    fn preload_roots(&self) {}
 
     fn add_link_resolvers(&self, engine: EngineBuilder, _: &Options) -> EngineBuilder {
         engine

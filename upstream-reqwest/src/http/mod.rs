@@ -68,7 +68,7 @@ impl HttpTransport {
     ///
     /// # Errors
     /// [`transcript_core::ErrorKind::Invalid`] when an option is wrong, a proxy address is invalid, or the
-    /// certificate file cannot be read. For the system's root certificates see [`HttpTransport::wait_for_roots`].
+    /// certificate file cannot be read. For the system's root certificates see [`HttpTransport::load_roots`].
     pub fn new(options: HttpOptions) -> Result<Self> {
         options.check()?;
         let pool = EgressPool::new(&options)?;
@@ -76,15 +76,21 @@ impl HttpTransport {
         Ok(Self { options, pool, permits, bodies: BodyBudget::default() })
     }
 
-    /// Waits until the system's root certificates are loaded. Loading starts with the transport.
+    /// Starts a thread that loads the system's root certificates.
     ///
-    /// Calling it is optional: a connection that starts earlier waits for the certificates.
+    /// Calling it is optional: otherwise the first connection loads them, which can take tens of milliseconds. A
+    /// connection that starts earlier waits for the thread.
+    pub fn preload_roots(&self) {
+        self.pool.tls().preload();
+    }
+
+    /// Loads the system's root certificates on this thread, or waits until another thread has.
     ///
     /// # Errors
     /// [`transcript_core::ErrorKind::Unsupported`] when the system has no certificates and the options name none.
     /// Every connection then fails with this error.
-    pub fn wait_for_roots(&self) -> Result<()> {
-        self.pool.tls().wait()
+    pub fn load_roots(&self) -> Result<()> {
+        self.pool.tls().load()
     }
 
     /// Starts a session: requests that use one egress route until it is blocked.

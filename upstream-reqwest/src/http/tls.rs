@@ -1,7 +1,8 @@
 //! TLS trust: the system's root certificates and those of the operator's file.
 //!
 //! On many systems the roots are several hundred files, and reading them takes longer than the rest of the server
-//! start. A separate thread reads them, and a connection that starts earlier waits.
+//! start. A server therefore reads them on a separate thread, and a connection that starts earlier waits. Otherwise
+//! the first connection reads them.
 
 use std::{
     ffi::OsStr,
@@ -37,7 +38,7 @@ impl TlsConfigFactory {
     ///
     /// # Errors
     /// The file or the folder cannot be read. Errors of the system's certificates are returned by
-    /// [`TlsConfigFactory::wait`] and by every connection, and are logged.
+    /// [`TlsConfigFactory::load`] and by every connection.
     pub(crate) fn new(ca_file: Option<&Path>) -> Result<Self> {
         let extra = ca_file.map(read_certificates).transpose()?.unwrap_or_default();
         let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -48,23 +49,29 @@ impl TlsConfigFactory {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let roots = Arc::new(RootSource { extra, provider, verifier: OnceLock::new() });
         shared.push(Arc::downgrade(&roots));
-        drop(shared);
-        let reading = Arc::clone(&roots);
+        Ok(Self { roots })
+    }
+
+    /// Starts a thread that loads the system's certificates, unless they are loaded, and logs errors.
+    pub(super) fn preload(&self) {
+        if self.roots.verifier.get().is_some() {
+            return;
+        }
+        let roots = Arc::clone(&self.roots);
         let read = move || {
-            if let Err(error) = reading.verifier() {
+            if let Err(error) = roots.verifier() {
                 tracing::error!(%error, "loading the root certificates failed");
             }
         };
         // If the thread cannot start, the first connection reads them.
         std::thread::Builder::new().name("roots".to_owned()).spawn(read).ok();
-        Ok(Self { roots })
     }
 
-    /// Waits until the system's certificates are loaded.
+    /// Loads the system's certificates, or waits until another thread has.
     ///
     /// # Errors
     /// [`ErrorKind::Unsupported`] when the system has none and the file names none.
-    pub(super) fn wait(&self) -> Result<()> {
+    pub(super) fn load(&self) -> Result<()> {
         self.roots.verifier().map(drop)
     }
 
@@ -216,9 +223,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn roots_after_wait_are_loaded() {
+    fn roots_after_load_are_available() {
         let trust = TlsConfigFactory::new(None).unwrap();
-        trust.wait().unwrap();
+        trust.load().unwrap();
         let (config, verifier) = (trust.config().unwrap(), trust.roots.verifier().unwrap());
         assert_eq!(trust.roots.supported_verify_schemes(), verifier.supported_verify_schemes());
         assert_eq!(config.alpn_protocols, [&b"h2"[..], b"http/1.1"]);
