@@ -50,6 +50,7 @@ HOSTILE = [
     "set {c:red} now, {a:b} and {P:x",
     "{\\displaystyle x} y",
     "set {\\x now",
+    "if (x > 0) {\nreturn x;",
     "{\\an8}top {\\i1 {curly}",
     "12",
     "12\n\n13\nand more",

@@ -60,7 +60,7 @@ pub struct ImportOutcome {
     pub unreadable: Occurrences,
     /// Cues with text that are left out: their times are unreadable, or they are in another language.
     pub left_out: Occurrences,
-    /// Name of the encoding of the body if it was guessed, because the body is not Unicode.
+    /// Name of the encoding of the body if it is not Unicode: the one that XML declares, else a guess.
     pub encoding: Option<&'static str>,
     /// Effect on each selector that the captions answer.
     pub selectors: Vec<SelectorImport>,

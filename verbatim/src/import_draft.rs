@@ -58,7 +58,7 @@ pub struct ImportDraft {
     pub unreadable: Occurrences,
     /// Cues with text that are left out: their times are unreadable, or they are in another language.
     pub left_out: Occurrences,
-    /// Name of the encoding of the body if it was guessed, because the body is not Unicode.
+    /// Name of the encoding of the body if it is not Unicode: the one that XML declares, else a guess.
     pub encoding: Option<&'static str>,
 }
 
@@ -71,7 +71,7 @@ impl ImportDraft {
     /// Known are captions (WebVTT, SRT, SBV, TTML, YouTube's XML and JSON, TikTok's JSON), our own export, the JSON of
     /// the lookup API (specification 2.2) and of the v1 API (specification 2.5), and the output of
     /// youtube-transcript-api: a list of `{text, start, duration}`, an object with `snippets`, or an object from video
-    /// ids to either.
+    /// ids to either. Several objects that name their videos are a list, or JSON lines.
     ///
     /// # Errors
     /// [`transcript_core::ErrorKind::Invalid`], naming what was found instead.

@@ -6,7 +6,7 @@ use super::{
     CaptionError, SEGMENTS_MAX, TIME_MAX_MS, cue_collector,
     cue_collector::CueCollector,
     karaoke,
-    markup::{self, StrippedMarkup},
+    markup::{self, MarkupFormat, StrippedMarkup},
     parsed::Occurrences,
     rolling::{self, RepeatUnit},
     time_marks::TimeMark,
@@ -61,9 +61,15 @@ pub(super) struct CueFile {
     part: usize,
     /// Whether there was a timing line, valid or not.
     has_timing: bool,
+    format: MarkupFormat,
 }
 
 impl CueFile {
+    /// Creates a file of WebVTT; [`CueFile::default`] is one of SRT.
+    pub(super) fn for_webvtt() -> Self {
+        Self { format: MarkupFormat::WebVtt, ..Self::default() }
+    }
+
     /// Begins a cue at the line with this number; `times` is `None` if they are unreadable.
     pub(super) fn begin(&mut self, times: Option<(i64, i64)>, line: u64) {
         self.has_timing = true;
@@ -108,7 +114,7 @@ impl CueFile {
             return Ok(());
         };
         let payload = remove_blank_line_marks(trim_blank_lines(&self.payload));
-        let stripped = markup::strip_with_overrides(&payload);
+        let stripped = markup::strip_with_overrides(&payload, self.format);
         let (text, marks, highlight) = decode_entities(&stripped);
         if cue_collector::is_blank(&text) {
             return Ok(());

@@ -1,6 +1,7 @@
 //! Formatting tags of the platforms, recognized by name.
 //!
-//! Anything else is text: `List<T>`, `a < b` and `<inaudible>` stay.
+//! Anything else is text: `List<T>`, `a < b` and `<inaudible>` stay. Only in WebVTT, which has references for angle
+//! brackets in its text, are there voices, languages and classes of every tag.
 
 use std::{borrow::Cow, ops::Range};
 
@@ -8,13 +9,25 @@ use html_escape::decode_html_entities_to_string;
 
 use super::{time_marks::TimeMark, timing::parse_timestamp};
 
-/// Text allowed between a tag's name and `>`, besides classes (`c.yellow`) and a slash.
+/// Format that a marked up text is in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum MarkupFormat {
+    /// WebVTT.
+    WebVtt,
+    /// Any other format: angle brackets may be text.
+    #[default]
+    Other,
+}
+
+/// Text allowed between a tag's name and `>`, besides a slash, and in WebVTT classes (`c.yellow`).
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum MarkupAnnotation {
-    /// Attributes: `<font color="#fff">`.
+    /// Attributes, each with a value: `<b class="x">`.
     Attributes,
-    /// Anything: `<v Ann Lee>`, `<lang en>`.
-    Any,
+    /// Anything that begins with an attribute, for names that are no words: `<font face=Comic Sans MS>`.
+    AnyAttributes,
+    /// Anything, in WebVTT only: `<v Ann Lee>`, `<lang en>`.
+    AnyInWebVtt,
 }
 
 const TAGS: [(&str, MarkupAnnotation); 15] = [
@@ -24,23 +37,27 @@ const TAGS: [(&str, MarkupAnnotation); 15] = [
     ("s", MarkupAnnotation::Attributes),
     ("em", MarkupAnnotation::Attributes),
     ("strong", MarkupAnnotation::Attributes),
-    ("font", MarkupAnnotation::Attributes),
-    ("span", MarkupAnnotation::Attributes),
+    ("font", MarkupAnnotation::AnyAttributes),
+    ("span", MarkupAnnotation::AnyAttributes),
     ("c", MarkupAnnotation::Attributes),
-    ("v", MarkupAnnotation::Any),
-    ("lang", MarkupAnnotation::Any),
+    ("v", MarkupAnnotation::AnyInWebVtt),
+    ("lang", MarkupAnnotation::AnyInWebVtt),
     ("ruby", MarkupAnnotation::Attributes),
     ("rt", MarkupAnnotation::Attributes),
     ("br", MarkupAnnotation::Attributes),
-    ("X-word-ms", MarkupAnnotation::Attributes),
+    ("X-word-ms", MarkupAnnotation::AnyAttributes),
 ];
 
 /// Tags with which recognizers highlight the word that is being spoken.
 const HIGHLIGHTS: [&str; 4] = ["u", "b", "font", "c"];
 
-/// Names of ASS overrides found in SRT and WebVTT files (`{\an8}`).
-const OVERRIDES: [&str; 15] =
-    ["an", "a", "pos", "move", "fade", "fad", "org", "fs", "fn", "i", "b", "u", "s", "c", "q"];
+/// Names of ASS overrides, as found in SRT and WebVTT files (`{\an8}`).
+const OVERRIDES: &[&str] = &[
+    "an", "a", "pos", "move", "fade", "fad", "org", "fs", "fn", "i", "b", "u", "s", "c", "q", "1c", "2c",
+    "3c", "4c", "alpha", "1a", "2a", "3a", "4a", "bord", "xbord", "ybord", "shad", "xshad", "yshad", "be",
+    "blur", "fscx", "fscy", "fsp", "frx", "fry", "frz", "fr", "fax", "fay", "fe", "k", "K", "kf", "ko", "kt",
+    "t", "r", "p", "pbo", "clip", "iclip",
+];
 
 /// Text without its formatting.
 #[derive(Debug)]
@@ -58,15 +75,19 @@ pub(crate) struct StrippedMarkup<'a> {
 /// Entities are not decoded: decode them afterwards, so that an escaped `<` is never taken for the beginning
 /// of a tag.
 pub(crate) fn strip(text: &str) -> StrippedMarkup<'_> {
-    strip_with(text, |_| None)
+    strip_with(text, MarkupFormat::Other, |_| None)
 }
 
-/// Removes formatting tags like [`strip`], and ASS overrides too.
-pub(crate) fn strip_with_overrides(text: &str) -> StrippedMarkup<'_> {
-    strip_with(text, override_length)
+/// Removes the formatting tags of a format like [`strip`], and ASS overrides too.
+pub(crate) fn strip_with_overrides(text: &str, format: MarkupFormat) -> StrippedMarkup<'_> {
+    strip_with(text, format, override_length)
 }
 
-fn strip_with(text: &str, other_length: impl Fn(&str) -> Option<usize>) -> StrippedMarkup<'_> {
+fn strip_with(
+    text: &str,
+    format: MarkupFormat,
+    other_length: impl Fn(&str) -> Option<usize>,
+) -> StrippedMarkup<'_> {
     let mut stripped = String::new();
     let mut marks = Vec::new();
     let mut highlights = Highlights::default();
@@ -75,7 +96,7 @@ fn strip_with(text: &str, other_length: impl Fn(&str) -> Option<usize>) -> Strip
     while let Some(found) = text.get(from..).and_then(|rest| rest.find(['<', '{'])) {
         let start = from + found;
         let rest = text.get(start..).unwrap_or("");
-        let tag = MarkupTag::parse(rest);
+        let tag = MarkupTag::parse(rest, format);
         let Some(length) = tag.as_ref().map(|tag| tag.length).or_else(|| other_length(rest)) else {
             from = start + 1;
             continue;
@@ -191,7 +212,7 @@ enum MarkupTagKind {
 
 impl MarkupTag {
     /// Parses the formatting tag at the beginning of a text that begins with `<`, if there is one.
-    fn parse(text: &str) -> Option<Self> {
+    fn parse(text: &str, format: MarkupFormat) -> Option<Self> {
         let inner = text.strip_prefix('<')?;
         // No tag has a `<` inside: stopping there keeps a row of unclosed tags linear.
         let end = inner.find(['<', '>'])?;
@@ -213,29 +234,70 @@ impl MarkupTag {
             _ if HIGHLIGHTS.contains(&known) => MarkupTagKind::Highlight { is_end },
             _ => MarkupTagKind::Formatting,
         };
-        is_annotation(rest, annotation).then_some(Self { length, kind })
+        let is_tag = match format {
+            MarkupFormat::WebVtt => is_annotation_in_webvtt(rest, annotation),
+            MarkupFormat::Other if annotation == MarkupAnnotation::AnyInWebVtt => false,
+            // Programs that make SRT of YouTube's WebVTT leave its colors.
+            MarkupFormat::Other if known == "c" && !is_end => {
+                name == "c" && (rest.is_empty() || is_class(rest))
+            }
+            // `a <b > c` is text.
+            MarkupFormat::Other if rest.trim().is_empty() => rest.is_empty() || is_end || known.len() > 1,
+            MarkupFormat::Other => is_annotation(rest, annotation),
+        };
+        is_tag.then_some(Self { length, kind })
     }
 }
 
-/// Whether the text after a tag's name can belong to it; `if a <b and c> d` is not a tag.
+/// Whether the text after a tag's name can belong to it in WebVTT, which allows anything after a class.
+fn is_annotation_in_webvtt(rest: &str, kind: MarkupAnnotation) -> bool {
+    rest.starts_with('.')
+        || rest.trim().is_empty()
+        || kind == MarkupAnnotation::AnyInWebVtt && rest.starts_with(char::is_whitespace)
+        || is_annotation(rest, kind)
+}
+
+/// Whether a text is classes and nothing else: `.colorE5E5E5`.
+fn is_class(text: &str) -> bool {
+    let is_name = |name: &str| {
+        !name.is_empty() && name.bytes().all(|c| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'-'))
+    };
+    text.strip_prefix('.').is_some_and(|names| names.split('.').all(is_name))
+}
+
+/// Whether the text after a tag's name is attributes, or a slash; `if a <b and c> d` is not a tag.
 fn is_annotation(rest: &str, kind: MarkupAnnotation) -> bool {
-    let rest = rest.trim_end().strip_suffix('/').unwrap_or(rest);
-    // Speech has no classes, and WebVTT allows anything after them.
-    if rest.starts_with('.') || rest.trim().is_empty() {
+    let rest = rest.trim_end();
+    let rest = rest.strip_suffix('/').unwrap_or(rest);
+    if rest.trim().is_empty() {
         return true;
     }
     if !rest.starts_with(char::is_whitespace) {
         return false;
     }
-    let attribute_name =
-        rest.trim_start().split(|c: char| c == '=' || c.is_whitespace()).next().unwrap_or("");
-    kind == MarkupAnnotation::Any
-        || (rest.contains('=')
-            && rest
-                .trim_start()
-                .get(attribute_name.len()..)
-                .is_some_and(|rest| rest.trim_start().starts_with('='))
-            && attribute_name.starts_with(|c: char| c.is_ascii_alphabetic()))
+    let mut rest = rest.trim_start();
+    while !rest.is_empty() {
+        let Some(after) = after_attribute(rest) else { return false };
+        if kind == MarkupAnnotation::AnyAttributes {
+            return true;
+        }
+        rest = after.trim_start();
+    }
+    true
+}
+
+/// The text after the attribute with a value that a text begins with, if there is one.
+fn after_attribute(text: &str) -> Option<&str> {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, ':' | '_' | '-');
+    let name_end = text.find(|c: char| !is_name(c))?;
+    if !text.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        return None;
+    }
+    let value = text.get(name_end..)?.trim_start().strip_prefix('=')?.trim_start();
+    match value.chars().next() {
+        Some(quote @ ('"' | '\'')) => Some(value.get(1..)?.split_once(quote).map_or("", |(_, after)| after)),
+        _ => value.find(char::is_whitespace).map_or(Some(""), |end| value.get(end..)),
+    }
 }
 
 /// Length of the ASS override at the beginning of a text, if there is one: `{\an8}`, `{\b1\i1}`.
@@ -246,13 +308,28 @@ fn override_length(text: &str) -> Option<usize> {
         return None;
     }
     let is_override = |part: &str| {
-        OVERRIDES.iter().any(|name| {
-            part.strip_prefix(name).is_some_and(|value| {
-                *name == "fn" || value.bytes().all(|c| c.is_ascii_digit() || b"ABCDEF&H(),.- ".contains(&c))
-            })
-        })
+        OVERRIDES
+            .iter()
+            .any(|&name| part.strip_prefix(name).is_some_and(|value| is_override_value(name, value)))
     };
     inner.get(..end)?.split('\\').all(is_override).then_some(end + 3)
+}
+
+/// Whether a text can be the value of the ASS override with this name.
+///
+/// `{\alpha}` is a formula, and `{\t}` a part of a program.
+fn is_override_value(name: &str, value: &str) -> bool {
+    let is_number = |c: u8| c.is_ascii_digit() || b"ABCDEF&H(),.+- ".contains(&c);
+    match name {
+        "fn" => true,
+        "alpha" => value.starts_with('&') && value.bytes().all(is_number),
+        "t" => value.starts_with('(') && value.bytes().all(is_number),
+        // The commands of a drawing are letters.
+        "clip" | "iclip" => {
+            value.starts_with('(') && value.bytes().all(|c| is_number(c) || b"mnlbspc".contains(&c))
+        }
+        _ => value.bytes().all(is_number),
+    }
 }
 
 /// Characters of the references `&#128;` to `&#159;` in HTML: those of Windows-1252.
@@ -287,22 +364,42 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expect: &str) {
-        assert_eq!(strip_with_overrides(text).text, expect, "{text:?}");
+        for format in [MarkupFormat::WebVtt, MarkupFormat::Other] {
+            assert_eq!(strip_with_overrides(text, format).text, expect, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn markup_voices_and_classes_are_tags_in_webvtt_only() {
+        for (text, expect) in [
+            ("<c.yellow.bg_x>a</c><c>b</c><c.a >c</c>", "abc"),
+            ("<i.loud far off>a</i><ruby.x y>b<rt.z z>c</rt></ruby>", "ab"),
+            ("<v Ann Lee>hi</v> <v.loud Bob>ho", "hi ho"),
+            ("<lang en-GB>hi</lang>", "hi"),
+            ("<b >a</b >", "a"),
+        ] {
+            assert_eq!(strip_with_overrides(text, MarkupFormat::WebVtt).text, expect, "{text:?}");
+        }
+        for text in [
+            "the sign says <V.O. ANN> and <i.e. the bridge> ok",
+            "<v Ann> <v> <lang x> <C.O. Lee> <c.a b> <s.o.>",
+            "if a <b > c, vitamin <C> and <v/>",
+        ] {
+            assert_eq!(strip_with_overrides(text, MarkupFormat::Other).text, text);
+        }
     }
 
     #[test]
     fn markup_formatting_tags_are_removed() {
         for (text, expect) in [
             ("<i>so</i> <B>loud</B>", "so loud"),
-            ("<c.yellow.bg_x>a</c><c>b</c><c.a >c</c>", "abc"),
-            ("<i.loud far off>a</i><ruby.x y>b<rt.z z>c</rt></ruby>", "ab"),
-            ("<v Ann Lee>hi</v> <v.loud Bob>ho", "hi ho"),
-            ("<lang en-GB>hi</lang>", "hi"),
+            ("<c.colorE5E5E5.b_x>a</c><c>b</c><br >", "ab\n"),
             ("<ruby>漢<rt>かん</rt></ruby>", "漢"),
             ("<ruby>漢<rt><i>かん</i></rt>字<rt>じ</ruby>です", "漢字です"),
             ("<ruby>漢<rt>かん", "漢かん"),
             ("漢<rt>かん</rt><ruby>字</ruby>", "漢かん字"),
             ("<font color=\"#fff\" size='2'>x</font><font color = red>y", "xy"),
+            ("<font color=red face=Comic Sans MS>x</font><b class=\"a b\" id=c>y</b>", "xy"),
             ("<span class=\"a\">x</span>", "x"),
             ("<em>a</em><strong>b</strong><u>c</u><s>d</s>", "abcd"),
             ("<X-word-ms ms=10,20 index=1 character_ranges=0-2>Do come</X-word-ms>", "Do come"),
@@ -310,6 +407,10 @@ mod tests {
             ("now<00:01:02.345><c> then</c>", "now then"),
             ("{\\an8}up {\\b1\\i1}here{\\pos(192,210)}", "up here"),
             ("{\\c&H00FF00&}green{\\fnComic Sans}", "green"),
+            ("{\\fad(200,200)\\blur3}Hello {\\k20}wor{\\kf15}ld", "Hello world"),
+            ("{\\bord2\\shad0\\alpha&HFF&\\1c&H00FF00&\\r}a", "a"),
+            ("{\\p0\\be1\\frz-10\\fscx120\\fax0.1}b", "b"),
+            ("{\\clip(m 0 0 l 100 0 100 50)}a{\\t(0,500,\\fs30\\alpha&HFF&)}b", "ab"),
         ] {
             check(text, expect);
         }
@@ -321,6 +422,8 @@ mod tests {
             "List<T> and Vec<String>",
             "a < b and c > d",
             "if a <b and c> d",
+            "if a <b x=1 or c> then",
+            "if a <b x+y=1> then",
             "i <i = 3> j",
             "<inaudible> <music playing>",
             "<bold>x</bold> <code>",
@@ -332,6 +435,7 @@ mod tests {
             "x <3 y",
             "<12:30 train>",
             "{\\displaystyle x} {curly} {\\an8 {\\",
+            "{\\alpha} {\\beta} {\\frac} {\\rho} {\\pi} {\\t} {\\bad} {\\clip}",
             "&lt;i&gt;",
         ] {
             check(text, text);

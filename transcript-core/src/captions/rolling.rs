@@ -79,15 +79,20 @@ fn repetition(previous: &Cue, next: &Cue, unit: RepeatUnit) -> Repetition {
 
 /// Removes the repetitions from a file of rolling captions; leaves any other file unchanged.
 ///
-/// The cues are ordered by start. A file has rolling captions if at least half of the neighbours without a
-/// gap repeat text. A single cue that only begins with the words of the previous one may be speech.
+/// The cues are ordered by start. A file has rolling captions if at least half of the neighbours without a gap repeat
+/// text, and of all neighbours more than half, or a quarter where some cues only move the lines up: few cues of a film
+/// touch, and those may be an answer that begins with the words of the question.
 pub(super) fn remove_rolling_repeats(cues: &mut Vec<Cue>, unit: RepeatUnit) {
     let neighbours = cues.iter().zip(cues.iter().skip(1));
     let repetitions: Vec<_> = neighbours.map(|(previous, next)| repetition(previous, next, unit)).collect();
     let touching = repetitions.iter().filter(|&&found| found != Repetition::NotTouching).count();
     let repeating = touching - repetitions.iter().filter(|&&found| found == Repetition::Nothing).count();
-    let is_chance = repeating < 2 && !repetitions.contains(&Repetition::Whole);
-    if is_chance || repeating * 2 < touching {
+    let is_rolling = if repetitions.contains(&Repetition::Whole) {
+        repeating * 2 >= touching && repeating * 4 >= repetitions.len()
+    } else {
+        repeating >= 2 && repeating * 2 > repetitions.len()
+    };
+    if !is_rolling {
         return;
     }
     for (cue, found) in cues.iter_mut().skip(1).zip(repetitions) {
@@ -164,6 +169,46 @@ mod tests {
         check(
             &[(0, 1, "a"), (1, 200, "b"), (200, 300, "c"), (300, 400, "c d"), (400, 500, "e")],
             &["a", "b", "c", "c d", "e"],
+        );
+        check(
+            &[
+                (0, 1_000, "Wait."),
+                (1_000, 2_000, "Wait. Where to?"),
+                (2_000, 3_000, "No."),
+                (3_000, 4_000, "No. I said no."),
+                (4_000, 5_000, "Go."),
+            ],
+            &["Wait.", "Wait. Where to?", "No.", "No. I said no.", "Go."],
+        );
+    }
+
+    #[test]
+    fn rolling_few_touching_cues_of_film_are_kept() {
+        let mut cues: Vec<_> =
+            (0..40_i64).map(|n| (n * 2_000, n * 2_000 + 1_900, "A line of the film.")).collect();
+        cues[10] = (20_000, 22_000, "Wait.");
+        cues[11] = (22_000, 23_900, "Wait. Where are you going?");
+        cues[30] = (60_000, 62_000, "No.");
+        cues[31] = (62_000, 63_900, "No. I said no.");
+        let texts: Vec<_> = cues.iter().map(|&(.., text)| text).collect();
+        check(&cues, &texts);
+        // A short cue that repeats is no filler in such a file.
+        cues[31] = (62_000, 62_040, "No.");
+        let texts: Vec<_> = cues.iter().map(|&(.., text)| text).collect();
+        check(&cues, &texts);
+    }
+
+    #[test]
+    fn rolling_lines_with_pauses_appear_once() {
+        check(
+            &[
+                (0, 1_990, "late trains"),
+                (1_990, 2_000, "late trains"),
+                (5_000, 6_990, "are warm"),
+                (6_990, 7_000, "are warm"),
+                (9_000, 10_990, "today"),
+            ],
+            &["late trains", "are warm", "today"],
         );
     }
 }

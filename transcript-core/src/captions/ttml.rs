@@ -1,7 +1,8 @@
 //! TTML: `<tt>` with paragraphs that have a begin and an end or a duration.
 //!
 //! Times of nested elements are relative to their parent's begin, unless that is impossible: see
-//! [`TtmlReader::is_absolute`]. White space is folded as TTML defines unless `xml:space="preserve"` is set; `<br/>`
+//! [`TtmlReader::is_absolute`]. In an element with `timeContainer="seq"` they are relative to the end of the element
+//! before. White space is folded as TTML defines unless `xml:space="preserve"` is set; `<br/>`
 //! is a line break. A paragraph without times whose spans have times becomes one segment per span. A segment with an
 //! unreadable begin is left out and reported. Styles, regions and metadata are ignored, and so are the readings of ruby
 //! text (`tts:ruby="text"`), which are not spoken in addition.
@@ -34,6 +35,12 @@ const READING_STYLES_MAX: usize = 64;
 struct TtmlScope {
     begin: i64,
     end: Option<i64>,
+    /// The end that the element itself names.
+    own_end: Option<i64>,
+    /// End of the last of its inner elements that are closed; its begin without one.
+    inner_end: i64,
+    /// Whether its inner elements follow one another.
+    is_sequence: bool,
     preserves_space: bool,
     kind: TtmlElementKind,
     /// Whether the element itself has times.
@@ -60,6 +67,9 @@ enum TtmlElementKind {
 const OUTER: TtmlScope = TtmlScope {
     begin: 0,
     end: None,
+    own_end: None,
+    inner_end: 0,
+    is_sequence: false,
     preserves_space: false,
     kind: TtmlElementKind::Inline,
     is_timed: false,
@@ -127,6 +137,10 @@ impl TtmlReader {
                 }
                 XmlNode::Close => {
                     scopes.pop();
+                    if let Some(outer) = scopes.last_mut() {
+                        let end = parent.own_end.unwrap_or(parent.inner_end);
+                        outer.inner_end = outer.inner_end.max(end);
+                    }
                     if parent.kind == TtmlElementKind::Segment
                         && let Some(words) = open.pop()
                     {
@@ -178,13 +192,14 @@ impl TtmlReader {
         // A span with an unreadable begin is left out alone, and timed spans of such a paragraph stay.
         let is_timed =
             [begin, end, duration].iter().any(Option::is_some) || (element.name() == "span" && has("begin"));
-        let origin = if self.is_absolute { 0 } else { parent.begin };
-        let start = begin.map_or(parent.begin, |begin| origin.saturating_add(begin));
+        let parent_begin = if parent.is_sequence { parent.inner_end } else { parent.begin };
+        let origin = if self.is_absolute { 0 } else { parent_begin };
+        let start = begin.map_or(parent_begin, |begin| origin.saturating_add(begin));
         let own_end = [
             end.map(|end| origin.saturating_add(end)),
             duration.map(|duration| start.saturating_add(duration)),
-            parent.end,
         ];
+        let own_end = own_end.into_iter().flatten().min();
         let in_untimed_paragraph = outer.iter().any(|scope| scope.kind == TtmlElementKind::Segment)
             && !outer.iter().any(|scope| scope.kind == TtmlElementKind::Segment && scope.is_timed);
         self.add_style(element);
@@ -198,7 +213,10 @@ impl TtmlReader {
         };
         TtmlScope {
             begin: start,
-            end: own_end.into_iter().flatten().min(),
+            end: own_end.into_iter().chain(parent.end).min(),
+            own_end,
+            inner_end: start,
+            is_sequence: element.attribute("timeContainer").is_some_and(|value| value == "seq"),
             preserves_space: element
                 .attribute("space")
                 .map_or(parent.preserves_space, |value| value == "preserve"),

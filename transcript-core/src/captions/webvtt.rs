@@ -28,7 +28,7 @@ pub(super) fn parse(text: &str) -> Result<CueCollector, CaptionError> {
     }
     let blank_lines =
         text.get(..text.len() - body.len()).map_or(0, |blank_lines| lines(blank_lines).count() - 1);
-    let mut file = CueFile::default();
+    let mut file = CueFile::for_webvtt();
     let mut header = WebVttHeader { is_open: true, ..WebVttHeader::default() };
     let mut outside_block = WebVttBlock::default();
     for (line, number) in lines(body).zip(1 + blank_lines as u64..) {

@@ -99,7 +99,8 @@ pub(crate) fn append(line: &mut String, text: &str) {
             let joins = match (line.chars().next_back(), word.chars().next()) {
                 (Some(before), Some(after)) => {
                     // A space inside a line of captions was written on purpose; a line end was not.
-                    index == 0 && is_unspaced(before) && is_unspaced(after)
+                    let is_one_word = is_wide_alphanumeric(before) && is_wide_alphanumeric(after);
+                    index == 0 && is_unspaced(before) && is_unspaced(after) && !is_one_word
                 }
                 _ => true,
             };
@@ -109,6 +110,11 @@ pub(crate) fn append(line: &mut String, text: &str) {
             line.push_str(word);
         }
     }
+}
+
+/// Whether a character is a digit or Latin letter of full width: two numbers or words of these need a space.
+fn is_wide_alphanumeric(c: char) -> bool {
+    matches!(c, '０'..='９' | 'Ａ'..='Ｚ' | 'ａ'..='ｚ')
 }
 
 /// Whether a letter or mark belongs to a script that is written without spaces between words.
@@ -174,6 +180,10 @@ pub(crate) mod tests {
         check(
             &[("カー", 0, 1), ("ルです", 1, 2), ("スペース 有り", 2, 3)],
             &[(0, "カールですスペース 有り")],
+        );
+        check(
+            &[("第１", 0, 1), ("２回", 1, 2), ("ＡＢ", 2, 3), ("ｃは", 3, 4)],
+            &[(0, "第１ ２回ＡＢ ｃは")],
         );
         check(&[("สวัส", 0, 1), ("ดี", 1, 2)], &[(0, "สวัสดี")]);
         check(&[("中文", 0, 1), ("and English", 1, 2), ("中文", 2, 3)], &[(0, "中文 and English 中文")]);

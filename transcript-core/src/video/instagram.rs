@@ -28,7 +28,9 @@ pub(super) fn read_page(url: &PlatformUrl) -> Result<ParsedLink, LinkError> {
         ["share", "p" | "reel" | "reels" | "tv"] => {
             Err(LinkError::not_a_video(SITE, "a page without a code"))
         }
-        ["share", code] => short_link("https://www.instagram.com/share/", code),
+        ["share", code, after @ ..] if platform_url::is_text_after_code(after) => {
+            short_link("https://www.instagram.com/share/", code)
+        }
         ["reel" | "reels", "audio", ..] => Err(LinkError::not_a_video(SITE, "a piece of music")),
         ["p" | "reel" | "reels" | "tv", code, ..] => parse_post(code),
         ["stories" | "explore" | "accounts" | "s" | "direct" | "share", ..] => {

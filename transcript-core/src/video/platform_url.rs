@@ -131,6 +131,14 @@ pub(super) fn segments_of(path: &str) -> Vec<Cow<'_, str>> {
         .collect()
 }
 
+/// Whether the segments after the code of a short link are text that follows the link, as in `/CODE/。`.
+///
+/// A part of the path would begin with a character of ids.
+pub(super) fn is_text_after_code(after: &[impl AsRef<str>]) -> bool {
+    let first = after.first().and_then(|segment| segment.as_ref().bytes().next());
+    first.is_none_or(|c| !link_finder::is_id_byte(c))
+}
+
 /// Parses a numeric id at the start of a path segment or of a parameter.
 ///
 /// Punctuation or letters of another script may follow the digits, as in running text, but no letters that could

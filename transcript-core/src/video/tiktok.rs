@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::{
     LinkError, Platform, ShortLink, VideoLink, VideoList,
     list::{ListName, ParsedList},
-    platform_url::{self, ParsedLink, PlatformUrl, leading_number},
+    platform_url::{self, ParsedLink, PlatformUrl, is_text_after_code, leading_number},
 };
 
 const SITE: Platform = Platform::TikTok;
@@ -97,9 +97,11 @@ fn other_page(path: &[&str]) -> &'static str {
 /// Parses a link on a short-link host: the path is the code.
 pub(super) fn read_short(url: &PlatformUrl, host: &'static str) -> Result<ParsedLink, LinkError> {
     match url.segments().as_slice() {
-        [code] => ShortLink::read(SITE, &format!("https://{host}/"), code, "/").map(short_link),
         [t, code, ..] if t == "t" => {
             ShortLink::read(SITE, "https://www.tiktok.com/t/", code, "/").map(short_link)
+        }
+        [code, after @ ..] if is_text_after_code(after) => {
+            ShortLink::read(SITE, &format!("https://{host}/"), code, "/").map(short_link)
         }
         _ => Err(LinkError::not_a_video(SITE, "a page that is not a short link")),
     }

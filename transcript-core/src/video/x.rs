@@ -87,8 +87,10 @@ pub(super) fn read_embed(url: &PlatformUrl) -> Result<ParsedLink, LinkError> {
 /// Parses a link on the short domain: the path is the code.
 pub(super) fn read_short(url: &PlatformUrl) -> Result<ParsedLink, LinkError> {
     match url.segments().as_slice() {
-        [code] => ShortLink::read(SITE, "https://t.co/", code, "")
-            .map(|link| ParsedLink::Target(VideoLink::Short(link))),
+        [code, after @ ..] if platform_url::is_text_after_code(after) => {
+            ShortLink::read(SITE, "https://t.co/", code, "")
+                .map(|link| ParsedLink::Target(VideoLink::Short(link)))
+        }
         _ => Err(LinkError::not_a_video(SITE, "a page that is not a short link")),
     }
 }

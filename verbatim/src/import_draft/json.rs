@@ -108,6 +108,11 @@ fn list(text: &str) -> Result<Vec<ImportDraft>> {
     if is_snippet(first) {
         return Ok(vec![snippets(text)?]);
     }
+    transcripts(items)
+}
+
+/// Several transcripts, each with its video, or one.
+fn transcripts(items: Vec<&RawValue>) -> Result<Vec<ImportDraft>> {
     if items.len() > VIDEOS_MAX {
         return Err(Error::invalid(format!("one JSON body has at most {VIDEOS_MAX} videos")));
     }
@@ -119,20 +124,32 @@ fn list(text: &str) -> Result<Vec<ImportDraft>> {
     Ok(drafts)
 }
 
+/// The objects of JSON lines, as `get` prints them for several videos; `None` if the text is not two objects or more.
+fn json_lines(text: &str) -> Option<Vec<&RawValue>> {
+    let items = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>().take(VIDEOS_MAX + 1);
+    let items: Vec<_> = items.collect::<std::result::Result<_, _>>().ok()?;
+    (items.len() > 1).then_some(items)
+}
+
 fn is_snippet(item: &RawValue) -> bool {
     from_str::<DraftFields<'_>>(item.get())
         .is_ok_and(|DraftFields(fields)| fields.contains_key("text") && fields.contains_key("start"))
 }
 
-/// An object: captions of YouTube or TikTok, one transcript, or transcripts by video.
+/// An object: captions of YouTube or TikTok, one transcript, or transcripts by video; or several, one after the other.
 fn object(text: &str) -> Result<Vec<ImportDraft>> {
     let fields = match from_str(text) {
         Ok(DraftFields(fields)) => fields,
-        // Truncated captions get a better error than a misplaced comma.
-        Err(_) if captions::sniff(text.as_bytes()) == Some(CaptionFormat::Json3) => {
-            return Ok(vec![ImportDraft::from_captions(text.as_bytes(), None)?]);
+        Err(error) => {
+            return match json_lines(text) {
+                Some(items) => transcripts(items),
+                // Truncated captions get a better error than a misplaced comma.
+                None if captions::sniff(text.as_bytes()) == Some(CaptionFormat::Json3) => {
+                    Ok(vec![ImportDraft::from_captions(text.as_bytes(), None)?])
+                }
+                None => Err(error),
+            };
         }
-        Err(error) => return Err(error),
     };
     let has = |name: &str| fields.contains_key(name);
     if has("events") || has("wireMagic") {

@@ -40,6 +40,30 @@ fn ttml_times_are_relative_to_parent() {
 }
 
 #[test]
+fn ttml_sequence_elements_follow_one_another() {
+    let first = "<p begin=\"5s\" dur=\"2s\">first</p>";
+    check(
+        &format!(
+            "<body><div timeContainer=\"seq\">{first}<p dur=\"2s\">second</p><p dur=\"2s\">third</p></div>\
+             </body>"
+        ),
+        &[("first", 5_000, 7_000), ("second", 7_000, 9_000), ("third", 9_000, 11_000)],
+    );
+    // A pause before an element, an `end`, and an inner element without times.
+    check(
+        &format!(
+            "<body timeContainer=\"seq\" begin=\"10s\"><div>{first}<p begin=\"1s\" end=\"3s\">beside</p></div>\
+             <div timeContainer=\"par\"><p begin=\"1s\" end=\"2s\">next</p></div></body>"
+        ),
+        &[("beside", 11_000, 13_000), ("first", 15_000, 17_000), ("next", 18_000, 19_000)],
+    );
+    check(
+        "<body><p timeContainer=\"seq\"><span dur=\"1s\">a</span> <span dur=\"1s\">b</span></p></body>",
+        &[("a", 0, 1_000), ("b", 1_000, 2_000)],
+    );
+}
+
+#[test]
 fn ttml_timed_spans_in_untimed_paragraph_are_segments() {
     check(
         "<body><p><span begin=\"1s\" end=\"2s\">a</span> <span begin=\"2s\" end=\"3s\">b<span \

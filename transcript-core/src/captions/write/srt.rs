@@ -90,12 +90,12 @@ fn escape(text: &str) -> String {
 /// Whether a reader may take a part of a text for a code, and remove it.
 ///
 /// Our parser removes the tags and ASS overrides that it knows. ffmpeg also removes those of other names, codes such as
-/// `{y:i}`, and all that follows an override without an end. libass hides all text in braces, and
-/// players that convert SRT to WebVTT remove every tag.
+/// `{y:i}`, and all that follows an override without an end, as which it takes a brace at the end of a line. libass
+/// hides all text in braces, and players that convert SRT to WebVTT remove every tag.
 fn has_code(text: &str) -> bool {
     let is_closed =
         |open: char, close: char| text.split_once(open).is_some_and(|(_, rest)| rest.contains(close));
-    is_closed('<', '>') || is_closed('{', '}') || text.contains("{\\")
+    is_closed('<', '>') || is_closed('{', '}') || text.contains("{\\") || text.contains("{\n")
 }
 
 /// Whether a line may be the number of a cue.
@@ -189,6 +189,7 @@ mod tests {
             ("{a} {s:hello world} ok", "&#123;a} &#123;s:hello world} ok"),
             ("{\\displaystyle x} y", "&#123;\\displaystyle x} y"),
             ("set {\\x now", "set &#123;\\x now"),
+            ("if (x > 0) {\nreturn x;", "if (x > 0) &#123;\nreturn x;"),
         ] {
             let segments = [Segment::new(text, 0, 1)];
             assert!(write_srt(&segments).ends_with(&format!("\n{expect}\n")), "{text:?}");

@@ -102,8 +102,13 @@ fn push_mark(text: &mut String, time_ms: u64) {
 
 fn escape(text: &str) -> String {
     let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-    // ASS overrides are not part of WebVTT, but lenient readers remove them.
-    let text = text.replace("{\\", "&#123;\\");
+    // ASS overrides are not part of WebVTT, but lenient readers remove them. ffmpeg takes a brace at the end of a line
+    // for one, too, and what follows the end of this text may be a line end or a backslash.
+    let mut text = text.replace("{\\", "&#123;\\").replace("{\n", "&#123;\n");
+    if text.ends_with('{') {
+        text.pop();
+        text.push_str("&#123;");
+    }
     if !text.lines().any(has_two_times) {
         return text;
     }
@@ -166,6 +171,17 @@ mod tests {
             file.ends_with("\n00&#58;01.000 --&gt; 00&#58;02.000\nfrom 1&#58;02.5 to 1&#58;03.5\n"),
             "{file:?}"
         );
+    }
+
+    #[test]
+    fn webvtt_brace_at_line_end_is_escaped() {
+        let words = vec![Word::new("do", 0, 500), Word::new("{", 500, 200), Word::new("x", 700, 300)];
+        let segment = Segment { words, ..Segment::new("do {\nx", 0, 1_000) };
+        let file = write_webvtt(std::slice::from_ref(&segment));
+        assert!(file.ends_with("\ndo &#123;\nx\n"), "{file:?}");
+        let timed = write_webvtt_with_words(std::slice::from_ref(&segment));
+        assert!(timed.ends_with("\ndo <00:00:00.500>&#123;\n<00:00:00.700>x\n"), "{timed:?}");
+        assert_eq!(parse(timed.as_bytes()), Ok(vec![segment]));
     }
 
     #[test]

@@ -110,6 +110,16 @@ fn json_object_by_video_has_several_transcripts() {
 }
 
 #[test]
+fn json_lines_are_transcripts_of_several_videos() {
+    let line = |id: &str| format!(r#"{{"videoId":"{id}","available":true,"transcript":{SNIPPETS}}}"#);
+    let body = format!("{}\n{}\n", line("dQw4w9WgXcQ"), line("L1ghth0use1"));
+    let drafts = ImportDraft::read(body.as_bytes()).unwrap();
+    let ids: Vec<_> = drafts.iter().map(|draft| draft.video.as_ref().map(VideoId::id)).collect();
+    assert_eq!(ids, [Some("dQw4w9WgXcQ"), Some("L1ghth0use1")]);
+    assert!(drafts.iter().all(|draft| draft.segments == segments()));
+}
+
+#[test]
 fn json_captions_are_read_as_captions() {
     let body = r#"{"wireMagic":"pb3","events":[{"tStartMs":500,"dDurationMs":10,"segs":[{"utf8":"a"}]}]}"#;
     assert_eq!(parse_single(body).segments, [Segment::new("a", 500, 10)]);
@@ -138,6 +148,8 @@ fn json_without_transcript_returns_reason() {
         (r#"{"videoId":"short","transcript":[]}"#, "11"),
         (r#"{"language_code":"???","transcript":[]}"#, "language"),
         (&format!("[{SNIPPETS},{SNIPPETS}]"), "video ids"),
+        (&format!("{{\"transcript\":{SNIPPETS}}}\n{{\"transcript\":{SNIPPETS}}}"), "video ids"),
+        (&format!("{{\"transcript\":{SNIPPETS}}}\n{{\"transcript\""), "cannot be read"),
         (&snippet("\"start\":1"), "neither"),
         (&snippet("\"start\":\"1\",\"duration\":1"), "cannot be read"),
         (&snippet("\"start\":1e300,\"duration\":1"), "1,000 hours"),
