@@ -71,7 +71,7 @@ pub(super) struct Retrieval {
 impl Retrieval {
     pub(super) fn new(passages: &[Passage], question: &Question) -> Self {
         let index = SearchIndex::new(passages);
-        let named_time = asked_time_ms(question.message(), passages);
+        let named_time = asked_time_ms(question.message(), passages, &index);
         let intent = named_time.map_or_else(|| intent(question, passages, &index), Intent::At);
         let scores = match &intent {
             Intent::Words => score_lexically(&index, passages, question),
@@ -385,11 +385,25 @@ mod tests {
             ("What does he say at 2:00?", vec![2]),
             ("2:57に何と言っていますか", vec![2]),
             ("Und bei 0:48:01?", vec![48]),
+            ("Was passiert bei 2:57?", vec![2]),
+            ("Que se passe-t-il à 2:57 ?", vec![2]),
+            ("¿Qué pasa en el minuto 2:57?", vec![2]),
+            ("Что происходит на 2:57?", vec![2]),
+            ("What is the topic at the 2:57 mark?", vec![2]),
+            ("whats going on around 2:57", vec![2]),
+            ("Describe 2:57", vec![2]),
         ] {
             assert_eq!(picked(50, question), expect, "{question}");
         }
-        for question in ["Which harbour has ships at 2:57?", "What is 16:9?", "What is at 2:57:00?"] {
-            assert_eq!(asked_time_ms(question, &test_passages(50)), None, "{question}");
+        let passages = test_passages(50);
+        let index = SearchIndex::new(&passages);
+        for question in [
+            "Which harbour has ships at 2:57?",
+            "Does the train leave at 2:57?",
+            "What is 16:9?",
+            "What is at 2:57:00?",
+        ] {
+            assert_eq!(asked_time_ms(question, &passages, &index), None, "{question}");
         }
     }
 

@@ -3,7 +3,10 @@
 //! The lists are those of stopwords-iso. They are longer than [`super::common_words`] and contain words that a question
 //! may be about, so a generic word keeps part of its weight.
 
-use std::{collections::HashMap, sync::LazyLock};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::LazyLock,
+};
 
 use super::tokenizer::{Term, terms};
 use crate::transcript::script::{Script, char_script};
@@ -28,6 +31,85 @@ static GENERIC_WORDS: LazyLock<HashMap<String, u32>> = LazyLock::new(|| {
     }
     words
 });
+
+/// Verbs of saying and thinking, by language, of which the lists have some forms only. "What does she say about
+/// sharks?" is about sharks: any transcript may have the verb. In Chinese also words for names.
+const SAYING_VERBS: [(&str, &str); 18] = [
+    ("en", "speak speaks speaking spoke spoken advise advises advised recommends recommended"),
+    (
+        "de",
+        "erzählt erzählte erzählen hält meint meinte denkt dachte empfiehlt empfahl empfehlen redet redete \
+         spricht sprechen berichtet berichtete erwähnt erwähnte",
+    ),
+    (
+        "fr",
+        "dit disent disait raconte racontent raconté conseille conseillent conseillé parle parlent parlé \
+         pense pensent mentionne mentionné recommande recommandé évoque",
+    ),
+    (
+        "es",
+        "dice dicen dijo cuentan contó habla hablan habló piensa piensan opina opinan recomienda \
+         recomiendan recomendó aconseja aconsejan menciona mencionan mencionó",
+    ),
+    (
+        "pt",
+        "diz dizem disse fala falam falou falar contam contou pensa pensam acha acham opina \
+         recomenda recomendou aconselha menciona mencionou",
+    ),
+    (
+        "it",
+        "dice dicono detto racconta raccontano raccontato parla parlano parlato pensa pensano consiglia \
+         consigliano consigliato menziona",
+    ),
+    (
+        "nl",
+        "zegt zeggen gezegd vertelt vertellen verteld praat praten gepraat spreekt spreken denkt denken \
+         vindt raadt noemt vermeldt",
+    ),
+    ("sv", "säger sade sagt berättar berättade pratar pratade talar tycker tänker nämner"),
+    (
+        "ru",
+        "говорит говорят говорил говорила сказал сказала сказали рассказывает рассказывал рассказывала \
+         рассказал рассказала рассказали думает думают думал думала советует советуют советовал \
+         посоветовал упоминает упоминал упоминала упомянул упомянула считает",
+    ),
+    ("uk", "каже кажуть сказав сказала говорить говорив розповідає розповів розповіла думає радить згадує"),
+    (
+        "pl",
+        "mówi mówią mówił mówiła powiedział powiedziała opowiada opowiadał opowiadała myśli sądzi uważa \
+         radzi poleca wspomina",
+    ),
+    (
+        "tr",
+        "söylüyor söyledi söyler diyor dedi anlatıyor anlattı konuşuyor konuştu düşünüyor düşündü öneriyor \
+         bahsediyor bahsetti",
+    ),
+    ("ar", "يقول تقول قال قالت يتحدث تتحدث تحدث تحدثت يذكر تذكر ذكر يحكي تحكي يعتقد تعتقد ينصح تنصح"),
+    ("hi", "कहा कहते कहती कहता बताया बताते बताती बताता बोला बोले बोलते बोलती सोचते सोचती सोचता"),
+    ("id", "bilang katanya bercerita berbicara bicara mengatakan berpendapat menyebut menyarankan"),
+    ("ja", "言"),
+    ("zh", "说 說 讲 講 谈 談 提到 叫 名字"),
+    ("ko", "말했 말하 말씀 얘기 언급"),
+];
+
+/// The words and n-grams of these verbs, folded.
+static FOLDED_SAYING_VERBS: LazyLock<HashMap<&'static str, HashSet<String>>> = LazyLock::new(|| {
+    let folded = |verbs: &str| {
+        let mut words = HashSet::new();
+        terms(verbs, |term| {
+            if !matches!(term, Term::Stem(_)) {
+                words.insert(term.text().to_owned());
+            }
+        });
+        words
+    };
+    SAYING_VERBS.iter().map(|&(language, verbs)| (language, folded(verbs))).collect()
+});
+
+/// Whether a folded word or n-gram is a verb of saying or thinking in a language.
+pub(super) fn is_saying_verb(word: &str, language: &str) -> bool {
+    FOLDED_SAYING_VERBS.get(language).is_some_and(|verbs| verbs.contains(word))
+}
 
 /// Whether a folded word or n-gram is generic in a language.
 pub(super) fn is_generic_word(word: &str, language: &str) -> bool {
@@ -110,5 +192,7 @@ mod tests {
             assert_eq!(language_of_counts(words.iter().map(|word| (word.as_str(), 1))), expect, "{text}");
         }
         assert!(is_generic_word("best", "en") && !is_generic_word("bridge", "en"));
+        assert!(is_saying_verb("halt", "de") && is_saying_verb("提到", "zh") && is_saying_verb("말했", "ko"));
+        assert!(!is_saying_verb("halt", "en") && !is_saying_verb("", ""));
     }
 }

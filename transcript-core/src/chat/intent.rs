@@ -127,23 +127,38 @@ fn has_only(message: &str, words: &str, phrases: &str) -> bool {
 /// Most other informative n-grams in such a question in an unspaced script.
 const OTHER_NGRAMS_MAX: usize = 3;
 
+/// Words of a question for what is at a time, which name no subject, in lower case.
+const TIME_WORDS: &str = "mark minute timestamp describe topic minuten zeitpunkt passiert geschieht passe pasa sucede \
+    ocurre minuto acontece passa succede accade minuut gebeurt минута минуте минуту происходит случается dakika \
+    dakikada oluyor olur dzieje minuta minucie الدقيقة دقيقة يحدث मिनट होता phút xảy menit terjadi händer";
+
 /// The time of the video that a question asks for, in milliseconds.
 ///
-/// `None` if the question has another informative word, if the time is spoken, or if nothing is spoken at it.
-pub(super) fn asked_time_ms(message: &str, passages: &[Passage]) -> Option<u64> {
+/// `None` if the question has a word of a subject, if the time is spoken, or if nothing is spoken at it.
+pub(super) fn asked_time_ms(message: &str, passages: &[Passage], index: &SearchIndex) -> Option<u64> {
     let mut numbers = message.split(|c: char| !c.is_ascii_digit() && c != ':');
     let (time, time_ms) = numbers.find_map(|number| Some((number, parse_time_ms(number)?)))?;
     // "16:9" is a ratio.
     let is_clock = time.rsplit_once(':').is_some_and(|(_, seconds)| seconds.len() == 2);
-    let mut other_terms = Bm25Query::new(CommonWords::of(""));
-    other_terms.add(&message.replacen(time, " ", 1), 1.0);
-    let others_max = if has_unspaced_words(message) { TIME_NGRAMS_MAX } else { 0 };
     let spoken = passages.first()?.start_ms / 1_000..=passages.last()?.end_ms / 1_000;
     let is_of_video = is_clock
-        && other_terms.informative() <= others_max
+        && !names_subject(&message.replacen(time, " ", 1), index)
         && spoken.contains(&(time_ms / 1_000))
         && !passages.iter().any(|passage| passage.text.contains(time));
     is_of_video.then_some(time_ms)
+}
+
+/// Whether a question for a time has a word of a subject beside it.
+fn names_subject(rest: &str, index: &SearchIndex) -> bool {
+    // Too short to show its language.
+    let common = CommonWords::of("");
+    if has_unspaced_words(rest) {
+        let mut other_terms = Bm25Query::new(common);
+        other_terms.add(rest, 1.0);
+        return other_terms.informative() > TIME_NGRAMS_MAX;
+    }
+    let words = query_words(rest, common);
+    words.iter().any(|word| index.is_of_subject(word) && !has_word(TIME_WORDS, &word.lower))
 }
 
 /// Most informative n-grams beside a time in a question for it, in an unspaced script.

@@ -11,6 +11,7 @@ use super::{
     common_words::CommonWords,
     content_words::{CONTENT_WORDS, CURRENCY_SIGNS, ContentWords},
     fold::fold,
+    intent::has_word,
     search_index::{QueryWord, SearchIndex, query_words},
     verify::NumberWords,
 };
@@ -24,6 +25,14 @@ const SHORT_WORDS_MAX: f32 = 3.0;
 const RAISED_FACTOR: f32 = 2.0;
 /// Share of the best coverage that such a place must have.
 const COVERAGE_SHARE_MIN: f32 = 0.75;
+/// Articles that stand before a price without another word, folded.
+const ARTICLES: &str = "the a der die das den le la l les el los lo il i o os de het";
+/// Verbs of measure, which stand between a word that asks and what is measured, folded.
+const MEASURE_VERBS: &str = "длится длился длилась длилось длились продолжается продолжался продолжалась продолжалось \
+    продолжались весит весил весила весило dure durent durait pese pesent pesait mesure dura duran duraba duro pesa \
+    pesan pesaba mide miden tarda pesava durava misura durou mede dauert dauerte wiegt";
+/// What requests a price in Japanese, without another word.
+const REQUESTS: [&str; 2] = ["教えてください", "教えて"];
 
 static LANGUAGES: LazyLock<HashMap<&'static str, LanguageContent>> = LazyLock::new(|| {
     CONTENT_WORDS.iter().map(|words| (words.language, LanguageContent::new(words))).collect()
@@ -55,8 +64,14 @@ impl<'a> Requirement<'a> {
     /// `None` if the question requires nothing.
     pub(super) fn of(message: &str, index: &'a SearchIndex, passages: &'a [Passage]) -> Option<Self> {
         let language = LANGUAGES.get(index.language())?;
-        let (content, rest) = language.required(message)?;
         let common = index.common_words(message);
+        // "The price?" and "Salary?" have no word that asks.
+        let price_alone = || {
+            let rest = language.without_price(message)?;
+            let names_subject = query_words(&rest, common).iter().any(|word| index.is_of_subject(word));
+            (!names_subject).then_some((RequiredContent::Money, rest))
+        };
+        let (content, rest) = language.required(message).or_else(price_alone)?;
         let words = query_words(&rest, common);
         Some(Self { index, passages, language, content, common, rest, words })
     }
@@ -120,8 +135,16 @@ impl<'a> Requirement<'a> {
             // After most numbers, the noun has another form, often with other letters than its stem.
             "ar" => false,
             _ => {
-                let counted = self.words.iter().find(|word| !word.is_common);
-                counted.is_none_or(|word| !index.is_generic(word) && index.matches(word).words.is_empty())
+                let is_unknown =
+                    |word: &QueryWord| !index.is_generic(word) && index.matches(word).words.is_empty();
+                let mut words = self.words.iter().filter(|word| !word.is_common);
+                match words.next() {
+                    // In "How long did the fire last?" the verb is not what is counted.
+                    Some(verb) if has_word(MEASURE_VERBS, &verb.folded) && is_unknown(verb) => {
+                        words.next().is_none_or(is_unknown)
+                    }
+                    counted => counted.is_none_or(is_unknown),
+                }
             }
         }
     }
@@ -179,6 +202,15 @@ impl LanguageContent {
             () if is_number => Some((RequiredContent::Number, without_question().lower)),
             () => None,
         }
+    }
+
+    /// A message that begins with a word about prices, without such words; `None` for any other.
+    fn without_price(&self, message: &str) -> Option<String> {
+        let text = self.idioms.remove_from(&ContentText::new(message));
+        self.money.begin(&text).then(|| {
+            let rest = self.money.remove_from(&text).lower;
+            REQUESTS.iter().fold(rest, |rest, request| rest.replace(request, " "))
+        })
     }
 
     /// Whether a text of the transcript has it.
@@ -267,6 +299,20 @@ impl Phrases {
                 .iter()
                 .any(|phrase| text.words.windows(phrase.len()).any(|words| matches_words(phrase, words))),
             Self::Parts(parts) => parts.iter().any(|part| text.lower.contains(part)),
+        }
+    }
+
+    /// Whether a text begins with one of them, perhaps behind an article.
+    fn begin(&self, text: &ContentText) -> bool {
+        match self {
+            Self::Words(phrases) => {
+                let articles = text.words.iter().take_while(|word| has_word(ARTICLES, &word.folded)).count();
+                let words = text.words.get(articles..).unwrap_or_default();
+                let begins =
+                    |phrase: &Vec<WordPattern>| phrase.len() <= words.len() && matches_words(phrase, words);
+                phrases.iter().any(begins)
+            }
+            Self::Parts(parts) => parts.iter().any(|part| text.lower.trim_start().starts_with(*part)),
         }
     }
 
@@ -393,6 +439,59 @@ mod tests {
             let requirement = Requirement::of(message, &index, &passages);
             let is_met = requirement.and_then(|requirement| requirement.is_met(true, 0.28));
             assert_eq!(is_met.unwrap_or(true), expect, "{message}");
+        }
+    }
+
+    #[test]
+    fn required_number_of_measured_thing_ignores_verb() {
+        let spoken = [
+            "Пожар был ночью, и они тушили его четырнадцать минут.",
+            "А потом все было так, как и до того, и никто об этом не говорил.",
+        ];
+        let segments: Vec<_> =
+            (0..).zip(spoken).map(|(n, text)| Segment::new(text, n * 60_000, 5_000)).collect();
+        let passages = passages(&segments);
+        let index = SearchIndex::new(&passages);
+        for (message, expect) in [
+            ("Сколько был пожар?", true),
+            ("Сколько длился пожар?", true),
+            ("Сколько продолжался пожар?", true),
+            ("Сколько длился полёт?", false),
+        ] {
+            let requirement = Requirement::of(message, &index, &passages).unwrap();
+            assert_eq!(requirement.is_met(true, 0.28), Some(expect), "{message}");
+        }
+    }
+
+    #[test]
+    fn required_content_is_money_for_price_without_question() {
+        let english = "The lighthouse stands on the rock, and it was three hundred pounds at the time.";
+        let german = "Das Haus steht auf dem Berg, und ich habe dreihundert Euro gegeben.";
+        let french = "La maison est sur la montagne, et elle est à trois cents euros pour nous.";
+        let russian = "Дом стоит на горе, и это было за триста рублей.";
+        let arabic = "هذا البيت على الجبل وهو بثلاثين دينارا في كل شهر.";
+        let japanese = "ラーメンは九百五十円で、町の人が食べています。";
+        for (spoken, message, expect) in [
+            (english, "price?", Some(true)),
+            (english, "the price", Some(true)),
+            (english, "Cost", Some(true)),
+            (english, "Why did the price rise?", None),
+            (english, "Price controls in Argentina", None),
+            (german, "Preis?", Some(true)),
+            (german, "Die Kosten?", Some(true)),
+            (french, "prix", Some(true)),
+            (russian, "зарплата?", Some(true)),
+            (russian, "Стоит ли покупать телескоп?", None),
+            (arabic, "السعر؟", Some(true)),
+            (japanese, "値段は？", Some(true)),
+            (japanese, "価格を教えてください", Some(true)),
+            ("We walked to the rock, and it was there.", "price?", Some(false)),
+        ] {
+            let passages = passages(&[Segment::new(spoken, 0, 5_000)]);
+            let index = SearchIndex::new(&passages);
+            let requirement = Requirement::of(message, &index, &passages);
+            let is_met = requirement.and_then(|requirement| requirement.is_met(false, 0.28));
+            assert_eq!(is_met, expect, "{message}");
         }
     }
 }

@@ -217,6 +217,33 @@ mod tests {
     }
 
     #[test]
+    fn retrieve_verb_of_saying_is_no_subject() {
+        let english = ["I speak of the sea as we were there with it.", "The waves are not what they were."];
+        let portuguese = ["Ela fala do mar e das ondas.", "O médico falou que não é para entrar na água."];
+        let french = ["On raconte que le canal est dans la ville.", "Il conseille de ne pas y aller en été."];
+        let german = ["Sie hält nicht viel von der Geige.", "Und der Bogen ist das, was man hier erzählt."];
+        let russian = ["Она рассказывает о том, как это было.", "Станция была не такой, как она думает."];
+        for (spoken, message, expect) in [
+            (english, "Did she speak about volcanoes?", false),
+            (english, "Does she speak of the sea?", true),
+            (portuguese, "Ele fala de tubarões?", false),
+            (portuguese, "O que ela fala das ondas?", true),
+            (french, "Que raconte-t-il sur les volcans ?", false),
+            (french, "Que raconte-t-il sur le canal ?", true),
+            (french, "Qu'est-ce qu'il conseille ?", true),
+            (german, "Was hält sie von Elektroautos?", false),
+            (german, "Was hält sie von der Geige?", true),
+            (russian, "Рассказывает ли она о вулканах?", false),
+            (russian, "Что она рассказывает о станции?", true),
+        ] {
+            let passages = test_passages(&spoken);
+            let question = Question::new(message, Vec::new()).unwrap();
+            let scores = score_lexically(&SearchIndex::new(&passages), &passages, &question);
+            assert_eq!(scores.is_covered, expect, "{message}: {}", scores.coverage);
+        }
+    }
+
+    #[test]
     fn retrieve_japanese_price_is_covered_by_its_subject() {
         let test_passages =
             test_passages(&["夫は模型の棚を作りました。", "材料費は一万二千円でした。", "次は本の話です。"]);
@@ -279,6 +306,8 @@ mod tests {
             (CHINESE, "店在哪儿", true),
             (CHINESE, "有几个工人？", true),
             (CHINESE, "怎么学游泳？", false),
+            (CHINESE, "父亲叫什么名字？", true),
+            (CHINESE, "骆驼叫什么名字？", false),
         ] {
             let passages = test_passages(&spoken);
             let question = Question::new(message, Vec::new()).unwrap();

@@ -6,7 +6,7 @@ use super::{
     Passage,
     common_words::CommonWords,
     distance::{LETTERS_MAX, distance},
-    generic_words::{is_generic_word, language_of_counts},
+    generic_words::{is_generic_word, is_saying_verb, language_of_counts},
     stemmer::WordStemmer,
     subject_ngrams::SubjectNgrams,
     tokenizer::{Term, terms},
@@ -167,7 +167,9 @@ impl SearchIndex {
 
     /// Whether a word says little about a subject.
     pub(super) fn is_generic(&self, word: &QueryWord) -> bool {
-        word.is_common || is_generic_word(&word.folded, self.language)
+        word.is_common
+            || is_generic_word(&word.folded, self.language)
+            || is_saying_verb(&word.folded, self.language)
     }
 
     /// Whether a word of a query names a subject: it is neither generic nor grammar.

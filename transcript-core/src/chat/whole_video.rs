@@ -53,6 +53,15 @@ const SUMMARY_PHRASES: &str = "summar|tl;dr|tldr|recap|zusammenfass|fass den|fas
 /// Words that limit a summary to a part of the video.
 const PART_PHRASES: &str = "part |section|chapter|teil |abschnitt|kapitel|partie|passage|parte |capít|част|глав|раздел|الجزء|部分|章";
 
+/// Another video than this one, in lower case.
+const OTHER_VIDEO_PHRASES: &str = "next video|next episode|next lecture|next talk|previous video|previous episode|other video|\
+    another video|nächste folge|nächsten folge|nächste video|nächsten video|vorigen video|vorigen folge|\
+    prochaine vidéo|prochain épisode|vidéo suivante|próximo vídeo|próximo video|próximo episodio|próximo episódio|\
+    siguiente video|siguiente vídeo|prossimo video|prossima puntata|prossimo episodio|volgende video|\
+    volgende aflevering|следующее видео|следующем видео|следующей серии|следующем выпуске|sonraki video|\
+    następnym filmie|następny film|الفيديو القادم|الفيديو التالي|अगले वीडियो|下一个视频|下个视频|下一期|上一期|\
+    次の動画|次回の|다음 영상|다음 편";
+
 /// What is important, and what a video has of it: a question with both is about the whole video. By language; an
 /// asterisk ends the beginning of a word. In scripts without spaces a phrase is any part of a text.
 const MAIN_POINTS: [(&str, &str); 11] = [
@@ -93,15 +102,18 @@ const MAIN_POINT_PHRASES: &str =
 /// It then has one of [`WHOLE_VIDEO_PHRASES`] and no other word of the transcript that is not generic, or asks for the
 /// main points, and has no other word that is not generic.
 pub(super) fn is_whole(message: &str, index: &SearchIndex) -> bool {
-    has_whole_phrase(message, index) || asks_for_main_points(message, index)
+    !OTHER_VIDEO_PHRASES.split('|').any(|phrase| message.contains(phrase))
+        && (has_whole_phrase(message, index) || asks_for_main_points(message, index))
 }
 
-/// Whether a request has a word for a summary, and does not limit it to a part of the video.
+/// Whether a request has a word for a summary, and does not limit it to a part of the video, or mean another
+/// video.
 pub(super) fn asks_for_summary(message: &str) -> bool {
     let message = message.to_lowercase();
     let is_request = |phrase: &str| message.match_indices(phrase).any(|(at, _)| begins_word(&message, at));
     SUMMARY_PHRASES.split('|').any(is_request)
         && !PART_PHRASES.split('|').any(|phrase| message.contains(phrase))
+        && !OTHER_VIDEO_PHRASES.split('|').any(|phrase| message.contains(phrase))
 }
 
 /// Whether a message has a phrase that begins a word; in a script without spaces, anywhere.
@@ -305,6 +317,22 @@ mod tests {
             (japanese, "内容を教えて", true),
             (spanish, "¿De qué se trata?", true),
             (spanish, "¿Es el tema de los volcanes?", false),
+        ] {
+            check(spoken, message, expect);
+        }
+    }
+
+    #[test]
+    fn whole_video_question_about_other_video_is_ordinary() {
+        let english = "the volcanoes were the first thing that they saw, and in the end all of them left";
+        let german = "wir haben die Vulkane gesehen und sind dann weiter";
+        for (spoken, message, expect) in [
+            (english, "What is the next video about?", false),
+            (english, "What are the main points of the previous episode?", false),
+            (english, "What is the video about?", true),
+            (german, "Worum geht es in der nächsten Folge?", false),
+            (german, "Worum geht es in der Folge?", true),
+            ("我们看到了火山，然后离开了", "下一个视频讲了什么？", false),
         ] {
             check(spoken, message, expect);
         }

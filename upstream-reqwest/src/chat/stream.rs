@@ -59,13 +59,13 @@ fn data(line: &[u8]) -> Result<Option<String>, MissingEvents> {
     }
     let (field, value) = line.split_once(':').unwrap_or((line, ""));
     match field {
-        "data" => Ok(Some(value.trim_start().to_owned())),
+        "data" => Ok(Some(value.trim_start().to_owned()).filter(|data| !data.is_empty())),
         "event" | "id" | "retry" => Ok(None),
         _ => Err(MissingEvents),
     }
 }
 
-/// Removes a model's reasoning before its answer, between `<think>` and `</think>`.
+/// Removes a model's reasoning before its answer, between `<think>` and `</think>`, or `<thinking>`.
 #[derive(Debug, Default)]
 pub(super) struct ThinkFilter {
     /// Text that may become one of the tags.
@@ -78,8 +78,8 @@ enum ThinkState {
     /// Only white space so far.
     #[default]
     MayBegin,
-    /// Inside the reasoning.
-    Inside,
+    /// Inside the reasoning, which this tag ends.
+    Inside(&'static str),
     /// The answer has begun.
     Over,
 }
@@ -87,24 +87,24 @@ enum ThinkState {
 impl ThinkFilter {
     /// Adds a part; returns the text that belongs to the answer.
     pub(super) fn filter(&mut self, piece: &str) -> String {
-        const OPEN: &str = "<think>";
-        const CLOSE: &str = "</think>";
+        const TAGS: [(&str, &str); 2] = [("<think>", "</think>"), ("<thinking>", "</thinking>")];
         if self.state == ThinkState::Over {
             return piece.to_owned();
         }
         self.pending.push_str(piece);
         if self.state == ThinkState::MayBegin {
             let text = self.pending.trim_start();
-            if text.starts_with(OPEN) {
-                self.state = ThinkState::Inside;
-            } else if OPEN.starts_with(text) {
+            if let Some((_, close)) = TAGS.iter().find(|(open, _)| text.starts_with(open)) {
+                self.state = ThinkState::Inside(close);
+            } else if TAGS.iter().any(|(open, _)| open.starts_with(text)) {
                 return String::new();
             } else {
                 self.state = ThinkState::Over;
                 return std::mem::take(&mut self.pending);
             }
         }
-        match self.pending.split_once(CLOSE) {
+        let ThinkState::Inside(close) = self.state else { return String::new() };
+        match self.pending.split_once(close) {
             Some((_, answer)) => {
                 self.state = ThinkState::Over;
                 let answer = answer.to_owned();
@@ -113,7 +113,7 @@ impl ThinkFilter {
             }
             None => {
                 // Of the reasoning only a possible start of the closing tag is kept.
-                let mut from = self.pending.len().saturating_sub(CLOSE.len());
+                let mut from = self.pending.len().saturating_sub(close.len());
                 while !self.pending.is_char_boundary(from) {
                     from -= 1;
                 }
@@ -125,7 +125,7 @@ impl ThinkFilter {
 
     /// The remaining text at the end of the answer.
     pub(super) fn finish(self) -> String {
-        if self.state == ThinkState::Inside { String::new() } else { self.pending }
+        if matches!(self.state, ThinkState::Inside(_)) { String::new() } else { self.pending }
     }
 }
 
@@ -156,6 +156,7 @@ mod tests {
                 Ok(vec!["{\"ä\":1}".to_owned(), "two".to_owned(), "[DONE]".to_owned()])
             );
         }
+        assert_eq!(read(b"data:\r\n\r\ndata: \n\ndata: a\n", 3), Ok(vec!["a".to_owned()]));
         for wrong in [&b"<!DOCTYPE html>\n"[..], b"data: \xff\n", b"{\"choices\":[]}\n"] {
             assert_eq!(read(wrong, 3), Err(MissingEvents));
         }
@@ -175,6 +176,7 @@ mod tests {
     fn think_block_is_removed() {
         for step in [1, 4, 1_000] {
             assert_eq!(filter_in_steps("<think>hm [s1] ä</think>Yes [s2].", step), "Yes [s2].");
+            assert_eq!(filter_in_steps("<thinking>hm </think></thinking>Yes [s2].", step), "Yes [s2].");
             assert_eq!(filter_in_steps("\n<think>never ends", step), "");
             assert_eq!(filter_in_steps("Yes <think>no</think>", step), "Yes <think>no</think>");
             assert_eq!(filter_in_steps("<thin", step), "<thin");

@@ -1,6 +1,6 @@
 //! The JSON of chat completions in the API of `OpenAI`, which other services share.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use transcript_core::chat::{ChatMessage, TokenUsage};
 
 /// Parameters that a service was found to reject. They are omitted from then on.
@@ -89,7 +89,7 @@ impl<'a> CompletionRequest<'a> {
 /// A completion response, or a chunk of one.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct CompletionResponse {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     choices: Vec<CompletionChoice>,
     #[serde(default)]
     usage: Option<CompletionUsage>,
@@ -110,15 +110,50 @@ struct CompletionChoice {
 #[derive(Debug, Default, Deserialize)]
 struct MessageContent {
     #[serde(default)]
-    content: Option<String>,
+    content: Option<ContentText>,
+}
+
+/// The text of a message: a string, or a list of parts.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum ContentText {
+    Whole(String),
+    Parts(Vec<ContentPart>),
+}
+
+#[derive(Debug, Deserialize)]
+struct ContentPart {
+    /// `text` for a part of the answer; others are reasoning, images or references.
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    text: Option<String>,
+}
+
+impl ContentText {
+    fn text(self) -> String {
+        match self {
+            Self::Whole(text) => text,
+            Self::Parts(parts) => {
+                let is_answer = |part: &ContentPart| part.kind.as_deref().is_none_or(|kind| kind == "text");
+                parts.into_iter().filter(is_answer).filter_map(|part| part.text).collect()
+            }
+        }
+    }
 }
 
 #[derive(Debug, Deserialize)]
 struct CompletionUsage {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     prompt_tokens: u64,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     completion_tokens: u64,
+}
+
+/// Reads `null` as the default: some services send it in the last chunk.
+fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(
+    deserializer: D,
+) -> Result<T, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
 impl CompletionResponse {
@@ -142,7 +177,8 @@ impl CompletionResponse {
     /// The text of its first choice.
     pub(super) fn text(self) -> String {
         let first = self.choices.into_iter().next().unwrap_or_default();
-        first.delta.or(first.message).and_then(|content| content.content).unwrap_or_default()
+        let content = first.delta.or(first.message).and_then(|content| content.content);
+        content.map(ContentText::text).unwrap_or_default()
     }
 
     /// The token counts.
@@ -196,6 +232,10 @@ mod tests {
         assert_eq!(read(r#"{"choices":[{"message":{"role":"assistant","content":"a"}}]}"#).text(), "a");
         assert_eq!(read(r#"{"choices":[{"delta":{"content":"b"},"finish_reason":null}]}"#).text(), "b");
         assert_eq!(read(r#"{"choices":[{"delta":{"content":null}}]}"#).text(), "");
+        let parts = r#"[{"type":"thinking","thinking":[]},{"type":"text","text":"a"},{"text":"b"}]"#;
+        assert_eq!(read(&format!(r#"{{"choices":[{{"message":{{"content":{parts}}}}}]}}"#)).text(), "ab");
+        let nulls = read(r#"{"choices":null,"usage":{"prompt_tokens":null,"completion_tokens":2}}"#);
+        assert_eq!(nulls.usage(), Some(TokenUsage { prompt_tokens: 0, completion_tokens: 2 }));
         assert!(read(r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#).is_finished());
         for reason in ["null", r#""""#, r#""null""#, "false"] {
             let body = format!(r#"{{"choices":[{{"delta":{{}},"finish_reason":{reason}}}]}}"#);

@@ -8,7 +8,8 @@
 //! - it denies that something is true, and neither do the passages nor say that anything is untrue, unless the question
 //!   is about that;
 //! - a clause has two negating words, which cancel each other in some languages, and the passages have no such clause;
-//! - the sentence states the first word, or two words, of a negation in the passages that they state nowhere.
+//! - the sentence states the first word, or two words, of a negation in the passages that they state nowhere, unless it
+//!   negates the first.
 //!
 //! Recognised speech without punctuation has no visible clauses: there a negation may cover words of the next one, and
 //! only its first word is certain. It counts for a sentence that has this word, and for no other.
@@ -181,6 +182,11 @@ impl Polarity {
             !is_founded && !denies_question && !is_untrue
         };
         let is_reversed = |scope: &Vec<String>| {
+            // "No queen in the second hive" is "The second hive has no queen".
+            if scope.first().is_some_and(|first| self.negated.contains(first) && !self.stated.contains(first))
+            {
+                return false;
+            }
             let reversed = |term: &String| {
                 let is_stated = passages.stated.contains(term) || passages.doubtful.contains(term);
                 self.stated.contains(term) && !self.negated.contains(term) && !is_stated
@@ -239,6 +245,24 @@ mod tests {
         ("en", "never sail on a Friday", "One should not sail on a Friday", "One should sail on a Friday"),
         ("en", "there was no fire, but it was cold", "It was cold without fire", "There was fire"),
         ("en", "not only was it cold, the ice broke", "The ice broke", "The ice never broke"),
+        (
+            "en",
+            "there is no queen in the second hive",
+            "The second hive has no queen",
+            "The second hive has a queen",
+        ),
+        (
+            "en",
+            "they did not visit the museum in Paris",
+            "They did not visit the museum in Paris",
+            "They visited the museum in Paris, but did not visit Rome",
+        ),
+        (
+            "en",
+            "his daughter has never been stung in six years",
+            "For six years his daughter was never stung",
+            "His daughter was stung in six years",
+        ),
         ("de", "die Brücke wurde von Hand gebaut", "Von Hand gebaut", "Die Brücke wurde nie von Hand gebaut"),
         ("de", "er verkaufte das Haus nicht", "Das Haus verkaufte er nicht", "Er verkaufte das Haus"),
         (

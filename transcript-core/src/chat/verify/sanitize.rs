@@ -92,7 +92,7 @@ fn remove_link(word: &str, is_joined: bool, is_spoken: &dyn Fn(&str) -> bool) ->
         })
     };
     if lower.contains("//") || LINK_PREFIXES.iter().any(begins) || is_address(&lower) {
-        return String::new();
+        return local_address(word).filter(|address| is_spoken(address)).unwrap_or_default();
     }
     let letters: Vec<char> = word.chars().collect();
     let has_target = letters.iter().enumerate().any(|(at, c)| match c {
@@ -118,6 +118,16 @@ fn remove_link(word: &str, is_joined: bool, is_spoken: &dyn Fn(&str) -> bool) ->
         plain.push_str(if top_level_domain.starts_with(char::is_lowercase) { " " } else { ". " });
     }
     plain
+}
+
+/// An address on the reader's own machine without its scheme: `localhost:8000/docs`.
+fn local_address(word: &str) -> Option<String> {
+    let address = word.strip_prefix("http://").or_else(|| word.strip_prefix("https://"))?;
+    let address = address.trim_end_matches(['.', ',', ';', '!', '?']);
+    let after = address.strip_prefix("localhost")?;
+    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, ':' | '/' | '.' | '-' | '_');
+    let is_host = after.is_empty() || after.starts_with([':', '/']);
+    (is_host && after.chars().all(is_part) && !after.contains("//")).then(|| address.to_owned())
 }
 
 /// Whether a word is an IP address with a suffix, or the time parameter of a link.
@@ -277,7 +287,8 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expect: &str) {
-        let is_spoken = |text: &str| text.contains("10:30") || text.contains("said.com");
+        let is_spoken =
+            |text: &str| ["10:30", "said.com", "localhost:8000"].iter().any(|said| text.contains(said));
         assert_eq!(remove_links_and_times(text, &is_spoken).replace(TIME_PLACEHOLDER, "@"), expect, "{text}");
     }
 
@@ -326,6 +337,15 @@ mod tests {
     #[test]
     fn sanitize_links_and_tags_are_removed() {
         check("See https://evil.example/x?y=z, or www.evil.com now", "See  or  now");
+        check("Open http://localhost:8000/docs in it", "Open localhost:8000/docs in it");
+        for link in [
+            "http://localhost:9/x",
+            "http://localhost:8000@evil.com",
+            "http://localhost.evil.com",
+            "//localhost:8000",
+        ] {
+            check(&format!("See {link} now"), "See  now");
+        }
         check("Go to evil.com/steal or said.com or javascript:alert(1)", "Go to  or said.com or ");
         check(
             "End.Next stays, as does 3.5 and e.g. this, z.B., 5 p.m. and wait...what",

@@ -225,6 +225,11 @@ fn verify_model_times_and_links_are_removed() {
     check("See <a href='x'>the pier</a> www.evil.com [s3].", "See the pier [2:10].");
 }
 
+#[test]
+fn verify_brackets_of_call_remain() {
+    check("The pier() broke [s3].", "The pier() broke [2:10].");
+}
+
 /// Checks that the response to a text contains none of these.
 fn check_lacks(text: &str, wanted: &[&str]) {
     for step in [1, 10_000] {

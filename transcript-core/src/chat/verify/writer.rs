@@ -260,7 +260,12 @@ fn remove_empty_brackets(text: &str) -> String {
         let pair = PAIRS.iter().find(|(_, close)| *close == c && !is_quoted);
         let Some((open, _)) = pair else { continue };
         let inside = kept.trim_end_matches(c).trim_end_matches([' ', ',', ';', '&', '-', '–', '—']);
-        if inside.ends_with(*open) {
+        // `FastAPI()`
+        let is_call = inside.strip_suffix('(').is_some_and(|name| {
+            name.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
+                && kept.get(inside.len()..).is_some_and(|end| end.starts_with(')'))
+        });
+        if inside.ends_with(*open) && !is_call {
             kept.truncate(inside.len() - open.len_utf8());
         }
     }
