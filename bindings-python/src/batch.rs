@@ -13,6 +13,7 @@ use tokio::{sync, task::AbortHandle};
 
 use crate::{
     exceptions::BindingError,
+    options,
     pending::{Finisher, PendingCall},
     runtime::{self, PerProcess},
 };
@@ -50,7 +51,7 @@ pub(crate) struct Batch {
 impl Batch {
     /// A batch that waits at most `max_wait` seconds for paused sources; `None`: the default of the facade.
     #[new]
-    fn new(max_wait: Option<f64>) -> PyResult<Self> {
+    fn new(#[pyo3(from_py_with = options::extract::<Option<f64>>)] max_wait: Option<f64>) -> PyResult<Self> {
         let waits = match max_wait.map(Duration::try_from_secs_f64) {
             None => verbatim::Batch::default(),
             Some(Ok(max_wait)) => verbatim::Batch::new(max_wait),

@@ -143,9 +143,15 @@ fn server_client(
     if let Some(client) = client.as_ref().and_then(PerProcess::get) {
         return Ok(Arc::clone(client));
     }
-    let created = Arc::new(ServiceClient::new(options).map_err(|error| core_exception(py, &error))?);
+    let created = Arc::new(ServiceClient::new(options).map_err(|error| client_exception(py, &error))?);
     *client = Some(PerProcess::new(Arc::clone(&created)));
     Ok(created)
+}
+
+/// The exception for an invalid argument of `Client`, whose names replace those of the settings.
+fn client_exception(py: Python<'_>, error: &Error) -> PyErr {
+    let message = error.message().replace("service.base_url", "base_url").replace("service.api_key", "key");
+    core_exception(py, &Error::new(error.kind(), error.retry(), message).with_cause(error.cause().cloned()))
 }
 
 pub(crate) fn json_object<'py>(py: Python<'py>, body: &impl Serialize) -> PyResult<Bound<'py, PyAny>> {
@@ -176,7 +182,7 @@ impl Connection {
         py: Python<'_>,
         base_url: String,
         key: Option<String>,
-        timeout: f64,
+        #[pyo3(from_py_with = options::extract::<f64>)] timeout: f64,
         #[pyo3(from_py_with = options::extract::<u32>)] retries: u32,
         #[pyo3(from_py_with = options::optional_path)] ca_file: Option<PathBuf>,
     ) -> PyResult<Self> {
@@ -187,9 +193,9 @@ impl Connection {
         let proxy_variables = options::environment_proxy();
         let options =
             ServiceOptions { ca_file, proxy_variables, timeout, retries, ..ServiceOptions::new(base_url) };
-        let client = ServiceClient::new(&options).map_err(|error| core_exception(py, &error))?;
+        let client = ServiceClient::new(&options).map_err(|error| client_exception(py, &error))?;
         if let Some(key) = &key {
-            client.check_key(key).map_err(|error| core_exception(py, &error))?;
+            client.check_key(key).map_err(|error| client_exception(py, &error))?;
         }
         let client = Mutex::new(Some(PerProcess::new(Arc::new(client))));
         Ok(Self {
@@ -217,7 +223,7 @@ impl Connection {
     fn use_key(&self, py: Python<'_>, key: String) -> PyResult<()> {
         if let Target::Server { options, client } = &self.target {
             let client = server_client(py, options, client)?;
-            client.check_key(&key).map_err(|error| core_exception(py, &error))?;
+            client.check_key(&key).map_err(|error| client_exception(py, &error))?;
         }
         *self.lock_key() = Some(key);
         Ok(())

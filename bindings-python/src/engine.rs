@@ -152,7 +152,7 @@ impl Engine {
         languages: Option<Languages>,
         translated: bool,
         fetch: bool,
-        timeout: Option<f64>,
+        #[pyo3(from_py_with = options::extract::<Option<f64>>)] timeout: Option<f64>,
     ) -> PyResult<Py<PyAny>> {
         let request = get_request(link, languages, translated, fetch, timeout)?;
         let Some((cache, runtimes)) = self.lazy.cache(py) else {
@@ -178,7 +178,7 @@ impl Engine {
         languages: Option<Languages>,
         translated: bool,
         fetch: bool,
-        timeout: Option<f64>,
+        #[pyo3(from_py_with = options::extract::<Option<f64>>)] timeout: Option<f64>,
         batch: Option<&Bound<'_, Batch>>,
     ) -> PyResult<PendingCall> {
         let request = Arc::new(get_request(link, languages, translated, fetch, timeout)?);
@@ -194,7 +194,7 @@ impl Engine {
         py: Python<'_>,
         link: String,
         fetch: bool,
-        timeout: Option<f64>,
+        #[pyo3(from_py_with = options::extract::<Option<f64>>)] timeout: Option<f64>,
     ) -> PyResult<PendingCall> {
         let request = get_request(link, None, true, fetch, timeout)?;
         SupplyRequest::reject_own_transcript(py, self.number, &request)?;

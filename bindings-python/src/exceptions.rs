@@ -172,6 +172,7 @@ fn service_exception(py: Python<'_>, error: &ServiceError) -> PyErr {
         Kind::Unauthorized => "Unauthorized",
         Kind::PaymentRequired => "PaymentRequired",
         Kind::NotFound => "ServiceNotFound",
+        Kind::NoServer => "NoServer",
         Kind::Conflict => "ServiceConflict",
         Kind::RateLimited => "TooManyRequests",
         _ => "ServiceRefused",

@@ -17,6 +17,7 @@ use verbatim::{
 use crate::{
     connection::json_object,
     exceptions::{core_exception, exception},
+    options,
     transcript::Transcript,
 };
 
@@ -74,7 +75,7 @@ pub(crate) fn _verify_webhook(
     body: &[u8],
     header: Option<&str>,
     secrets: Vec<String>,
-    tolerance: f64,
+    #[pyo3(from_py_with = options::extract::<f64>)] tolerance: f64,
 ) -> PyResult<()> {
     let tolerance = Duration::try_from_secs_f64(tolerance)
         .map_err(|_| PyValueError::new_err("tolerance must be a number of seconds from 0"))?;

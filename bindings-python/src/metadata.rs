@@ -1,6 +1,11 @@
 //! What is known of a video besides its segments, as Python objects.
 
-use pyo3::{exceptions::PyValueError, intern, prelude::*, types::PyDict, types::PyList};
+use pyo3::{
+    exceptions::{PyTypeError, PyValueError},
+    intern,
+    prelude::*,
+    types::{PyDict, PyList},
+};
 use transcript_core::{
     time::Timestamp,
     transcript::{CHAPTERS_MAX, Chapter, LiveStatus, Transcript, VideoDetails, VideoMetadata},
@@ -9,6 +14,7 @@ use transcript_core::{
 
 use crate::{
     exceptions::core_exception,
+    options,
     segment::{millis, seconds},
 };
 
@@ -76,6 +82,10 @@ pub(crate) fn read_details(
     let mut read = VideoMetadata::default();
     if let Some(metadata) = metadata {
         let py = metadata.py();
+        if !metadata.hasattr(intern!(py, "published_at"))? {
+            let kind = metadata.get_type();
+            return Err(PyTypeError::new_err(format!("metadata must be a VideoMetadata, not {kind}")));
+        }
         let text = |name: &str| metadata.getattr(name)?.extract::<Option<String>>();
         let missing = |known: &mut Option<String>, name: &str| {
             if known.is_none() {
@@ -86,7 +96,7 @@ pub(crate) fn read_details(
         missing(&mut transcript.title, "title")?;
         missing(&mut transcript.author, "author")?;
         if transcript.duration_ms.is_none() {
-            let duration: Option<f64> = metadata.getattr(intern!(py, "duration"))?.extract()?;
+            let duration: Option<f64> = options::extract(&metadata.getattr(intern!(py, "duration"))?)?;
             transcript.duration_ms = duration.map(|duration| millis(duration, "duration")).transpose()?;
         }
         let time = metadata.getattr(intern!(py, "published_at"))?;
@@ -119,7 +129,7 @@ fn read_chapters(chapters: &Bound<'_, PyAny>) -> PyResult<Vec<Chapter>> {
     // One more than the limit, which the check reports.
     let items = chapters.try_iter()?.take(CHAPTERS_MAX + 1);
     let chapter = |item: PyResult<Bound<'_, PyAny>>| {
-        let (title, start): (String, f64) = item?.extract()?;
+        let (title, start): (String, f64) = options::extract(&item?)?;
         Ok(Chapter { title, start_ms: millis(start, "start")? })
     };
     items.map(chapter).collect()

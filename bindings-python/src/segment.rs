@@ -20,7 +20,10 @@ use transcript_core::{
     video::VideoId,
 };
 
-use crate::word::{self, SegmentWords};
+use crate::{
+    options,
+    word::{self, SegmentWords},
+};
 
 /// A text with its start and duration.
 ///
@@ -107,8 +110,8 @@ impl Segment {
     fn new(
         py: Python<'_>,
         text: &str,
-        start: f64,
-        duration: f64,
+        #[pyo3(from_py_with = options::extract::<f64>)] start: f64,
+        #[pyo3(from_py_with = options::extract::<f64>)] duration: f64,
         words: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let (start, duration) = (millis(start, "start")?, millis(duration, "duration")?);
@@ -191,9 +194,10 @@ impl Segment {
         Ok(hasher.finish())
     }
 
-    fn __getnewargs__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let words: Vec<_> = self.words.as_slice().iter().map(word::fields).collect();
-        (&self.text, &self.start, &self.duration, words).into_pyobject(py)
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyType>, Bound<'py, PyTuple>)> {
+        let Self { text, start, duration, words, .. } = slf.get();
+        let words: Vec<_> = words.as_slice().iter().map(word::fields).collect();
+        Ok((slf.get_type(), (text, start, duration, words).into_pyobject(slf.py())?))
     }
 }
 

@@ -64,7 +64,7 @@ impl Transcript {
         kind: &str,
         title: Option<String>,
         author: Option<String>,
-        duration: Option<f64>,
+        #[pyo3(from_py_with = options::extract::<Option<f64>>)] duration: Option<f64>,
         track_name: Option<String>,
         original: bool,
         source: &str,
@@ -260,9 +260,9 @@ impl Transcript {
     fn chunks<'py>(
         &self,
         py: Python<'py>,
-        seconds: Option<f64>,
+        #[pyo3(from_py_with = options::extract::<Option<f64>>)] seconds: Option<f64>,
         #[pyo3(from_py_with = options::extract::<Option<u64>>)] tokens: Option<u64>,
-        overlap: Option<f64>,
+        #[pyo3(from_py_with = options::extract::<Option<f64>>)] overlap: Option<f64>,
     ) -> PyResult<Bound<'py, PyList>> {
         let options = data::chunk_options(seconds, tokens, overlap.unwrap_or_default())?;
         let store = self.store(py)?;

@@ -103,6 +103,26 @@ def test_key_value_store_wrong_result_is_named(method, result, expected):
         transcripts.get(LINK) if method == "get" else list(transcripts.archived())
 
 
+@pytest.mark.parametrize(
+    "defect",
+    [
+        lambda lists, prefix, after, limit: lists(prefix, prefix, limit),
+        lambda lists, prefix, after, limit: lists(prefix, after, limit)[::-1],
+    ],
+    ids=["ignores after", "descends"],
+)
+def test_key_value_store_that_lists_other_keys_raises_error(defect):
+    class DefectiveStore(SqliteStore):
+        def list(self, prefix, after, limit):
+            return defect(super().list, prefix, after, limit)
+
+    with Transcripts(DefectiveStore(), suppliers=[]) as transcripts:
+        for number in range(101):
+            transcripts.import_(f"{number:011}", SRT, lang="en")
+        with pytest.raises(vt.StorageCorrupt, match="are greater than `after`"):
+            list(transcripts.archived())
+
+
 def test_records_name_fields_of_arguments():
     from custom_archive import CustomArchive
     from verbatim_transcripts import records

@@ -1,5 +1,7 @@
 """Invalid arguments raise precise exceptions."""
 
+import datetime
+
 import pytest
 from conftest import LINK
 
@@ -69,13 +71,38 @@ def test_options_invalid_raise_error(keywords, error):
 
 
 def test_numbers_out_of_range_raise_value_error(imported):
+    huge, segments = 10**400, [vt.Segment("a", 0)]
+    transcript = imported.get(LINK)
     for call in (
+        lambda: imported.get(LINK, timeout=huge),
+        lambda: list(imported.get_many([LINK], max_wait=huge)),
+        lambda: vt.Client("https://verbatim.example", timeout=huge),
+        lambda: vt.Segment("a", huge),
+        lambda: vt.Segment("a", 0, huge),
+        lambda: vt.Transcript(LINK, segments, duration=huge),
+        lambda: vt.Transcript(LINK, segments, metadata=vt.VideoMetadata(duration=huge)),
+        lambda: vt.Transcript(LINK, segments, chapters=[vt.Chapter("One", huge)]),
+        lambda: transcript.chunks(seconds=huge),
+        lambda: transcript.chunks(seconds=9, overlap=huge),
         lambda: imported.search("quiet", limit=-1),
         lambda: imported.search("quiet", limit=2**40),
         lambda: vt.Client("https://verbatim.example", retries=-1),
     ):
         with pytest.raises(ValueError, match="out of range"):
             call()
+
+
+@pytest.mark.parametrize(
+    ("metadata", "expected"),
+    [
+        ({"title": "One"}, "metadata must be a VideoMetadata, not <class 'dict'>"),
+        (vt.VideoMetadata(published_at="2020-01-01"), "published_at must be a datetime, not <class 'str'>"),
+        (vt.VideoMetadata(published_at=datetime.date(2020, 1, 1)), "published_at must be a datetime, not <class"),
+    ],
+)
+def test_metadata_of_wrong_type_raises_type_error(metadata, expected):
+    with pytest.raises(TypeError, match=expected):
+        vt.Transcript(LINK, [vt.Segment("a", 0)], metadata=metadata)
 
 
 @pytest.mark.parametrize("captions", [None, 7, 10**12, [1, 2], object(), ["1", "2"]])
@@ -136,6 +163,15 @@ def test_exceptions_are_public_and_picklable():
         error.retry_after = 3.0
         again = pickle.loads(pickle.dumps(error))
         assert type(again) is kind and str(again) == str(error) and vars(again) == vars(error)
+
+
+def test_messages_of_client_name_its_arguments():
+    with pytest.raises(vt.InvalidInput, match="^base_url must be the URL of a Verbatim server"):
+        vt.Client("x")
+    with pytest.raises(vt.InvalidInput, match="^key must be an API key"):
+        vt.Client("https://verbatim.example", "")
+    with vt.Client("https://verbatim.example") as client, pytest.raises(vt.InvalidInput, match="^key must be an API key"):
+        client.use_key("two words")
 
 
 def test_messages_name_python_arguments(replay):

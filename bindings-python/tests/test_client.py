@@ -235,6 +235,18 @@ def test_lost_charged_call_keeps_key_after_404():
             running.stop()
 
 
+@pytest.mark.parametrize("key", [None, "vbk_x", "vba_x"])
+def test_wrong_base_url_is_no_missing_transcript(server, key):
+    client = Client(server.address + "/nope", key)
+    calls = [client.get, lambda link: asyncio.run(client.aget(link)), lambda link: list(client.get_many([link]))[0].get()]
+    if key == "vba_x":
+        calls.append(lambda link: client.chat(link, "When?"))
+    for call in calls:
+        with pytest.raises(vt.ServiceNotFound, match=r"No Verbatim server responds at this address \(HTTP 404\)") as raised:
+            call(LINK)
+        assert type(pickle.loads(pickle.dumps(raised.value))) is type(raised.value) and raised.value.status == 404
+
+
 def test_v1_checkout_returns_payment_page(tmp_path, replay):
     running = ServerFixture(tmp_path, replay)
     try:

@@ -240,6 +240,32 @@ def test_llama_index_reader_yields_documents(imported):
     assert reader.load_data(["aaaaaaaaaaa"], skip_missing=True) == []
 
 
+@pytest.mark.parametrize(
+    ("size", "error"),
+    [
+        ({"overlap": 5}, TypeError),
+        ({"seconds": 30, "tokens": 10}, TypeError),
+        ({"seconds": -1}, ValueError),
+        ({"tokens": 0}, ValueError),
+        ({"seconds": 30, "overlap": 20}, ValueError),
+    ],
+)
+def test_loaders_check_size_before_fetch(imported, size, error):
+    # Both would raise the error of this link.
+    with pytest.raises(error) as raised:
+        TranscriptLoader(["no link"], transcripts=imported, **size)
+    assert not isinstance(raised.value, vt.InvalidInput) or "chunk" in str(raised.value)
+    with pytest.raises(error) as raised:
+        TranscriptReader(imported).load_data(["no link"], **size)
+    assert not isinstance(raised.value, vt.InvalidInput) or "chunk" in str(raised.value)
+
+
+def test_loaders_accept_one_listed_video(imported):
+    video = vt.ListedVideo(**{**dict.fromkeys(vt.ListedVideo._fields), "url": LINK})
+    assert len(TranscriptLoader(video, transcripts=imported).load()) == 1
+    assert len(TranscriptReader(imported).load_data(video)) == 1
+
+
 def test_table_without_pandas_names_extra(monkeypatch, imported):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ImportError, match=r"pip install 'verbatim-transcripts\[pandas\]'"):

@@ -247,6 +247,42 @@ def test_pytest_asyncio_scopes_pass(scope, tmp_path, file):
     assert done.returncode == 0 and "4 passed" in done.stdout, done.stdout + done.stderr
 
 
+# Every call of a supplier and of a store after the first one needs the thread of an earlier call.
+GREENLETS = """
+from gevent import monkey, spawn, joinall
+monkey.patch_all()
+import verbatim_transcripts as vt
+
+class Supplier:
+    name = "own"
+
+    def supply(self, request):
+        return vt.Transcript(request.url, [vt.Segment("Hello.", 0, 1)])
+
+class Store(dict):
+    def write(self, changes):
+        for key, value in changes.items():
+            self.pop(key, None)
+            if value is not None:
+                self[key] = value
+
+    def list(self, prefix, after, limit):
+        keys = sorted(key for key in self if key.startswith(prefix) and key > after)
+        return [(key, self[key]) for key in keys[:limit]]
+
+with vt.Transcripts(Store(), suppliers=[Supplier()]) as transcripts:
+    texts = [transcripts.get(f"v000000000{number}").text for number in range(3)]
+    greenlets = [spawn(transcripts.get, f"v000000001{number}") for number in range(3)]
+    joinall(greenlets, raise_error=True)
+    print(texts + [greenlet.value.text for greenlet in greenlets] == ["Hello.\\n"] * 6, len(list(transcripts.archived())))
+"""
+
+
+def test_gevent_patched_program_calls_own_components():
+    done = subprocess.run([sys.executable, "-c", GREENLETS], capture_output=True, text=True, timeout=TIMEOUT)
+    assert done.stdout == "True 6\n", done.stderr
+
+
 def test_uvloop_awaits_succeed(youtube):
     uvloop = pytest.importorskip("uvloop")
 

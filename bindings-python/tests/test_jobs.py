@@ -299,8 +299,12 @@ def test_jobs_invalid_calls_raise_errors(server):
     assert raised.value.status == 400
     with pytest.raises(TypeError):
         client.jobs.start("vb-tracks-0")
-    with pytest.raises(vt.InvalidInput):
-        client.jobs.start([7])
+    for arguments in ({"urls": [7]}, {"urls": [None]}, {"playlist": "PL0123456789", "since": "2026-01-01"}, {"limit": "7"}):
+        with pytest.raises(TypeError, match=r"^(urls|since|limit) must be .*, not <class '"):
+            client.jobs.start(**arguments)
+    for limit in (-1, 0, 10**400):
+        with pytest.raises(ValueError, match="limit must be a number from 1, not"):
+            client.jobs.start(playlist="PL0123456789", limit=limit)
     with pytest.raises(ValueError, match="time zone"):
         client.jobs.start(playlist="PL0123456789", since=datetime.datetime(2026, 1, 1))
     with pytest.raises(ValueError, match="page_size"):

@@ -89,7 +89,10 @@ def test_segments_hash_and_copies_follow_equality(transcript):
     again = pickle.loads(pickle.dumps(chunk))
     assert again == chunk and hash(again) == hash(chunk)
     with_words = Transcript(LINK, [Segment("so", 0, 1, [("so", 0, 1)])], language="en").segments
-    assert pickle.loads(pickle.dumps(with_words))[0].words == with_words[0].words
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        assert pickle.loads(pickle.dumps(with_words, protocol))[0].words == with_words[0].words
+        for one in (segments[0], segments, chunk):
+            assert pickle.loads(pickle.dumps(one, protocol)) == one
 
 
 def test_segments_are_created_on_access(transcript):

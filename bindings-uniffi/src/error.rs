@@ -218,7 +218,7 @@ impl From<ServiceError> for VerbatimError {
             Kind::Unreadable => FailureKind::ServerUnreadable,
             Kind::Unauthorized => FailureKind::Unauthorized,
             Kind::PaymentRequired => FailureKind::PaymentRequired,
-            Kind::NotFound => FailureKind::ServiceNotFound,
+            Kind::NotFound | Kind::NoServer => FailureKind::ServiceNotFound,
             Kind::RateLimited => FailureKind::TooManyRequests,
             _ => FailureKind::Refused,
         };

@@ -6,10 +6,12 @@ callback therefore does not delay the exit of the interpreter.
 
 from __future__ import annotations
 
+import _thread
 import asyncio
 import os
-import queue
+import sys
 import threading
+from _queue import SimpleQueue
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextvars import ContextVar
@@ -20,8 +22,16 @@ from ._native import _mark_loop_thread
 #: Arguments of the running callback. A fetch reads them to reject a supplier that requests its own transcript.
 current_arguments: ContextVar[tuple[Any, ...]] = ContextVar("current_arguments", default=())
 
-_lock = threading.Lock()
-_jobs: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+
+def _original(name: str) -> Any:
+    """A function of `_thread`, also if gevent has replaced it: its greenlets do not run while native code waits."""
+    monkey = sys.modules.get("gevent.monkey")
+    return monkey.get_original("_thread", name) if monkey else getattr(_thread, name)
+
+
+_lock = _original("allocate_lock")()
+# The class of `_queue`, because gevent replaces that of `queue`.
+_jobs: SimpleQueue[Callable[[], None]] = SimpleQueue()
 _idle = 0
 _loop: asyncio.AbstractEventLoop | None = None
 
@@ -29,8 +39,8 @@ _loop: asyncio.AbstractEventLoop | None = None
 def _reset() -> None:
     """Resets the state in a forked child, which has neither the threads nor the holder of the lock."""
     global _lock, _jobs, _idle, _loop
-    _lock = threading.Lock()
-    _jobs = queue.SimpleQueue()
+    _lock = _original("allocate_lock")()
+    _jobs = SimpleQueue()
     _idle = 0
     _loop = None
 
@@ -39,7 +49,15 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_reset)
 
 
-def _work(jobs: queue.SimpleQueue[Callable[[], None]]) -> None:
+def _start_thread(target: Callable[[Any], None], argument: Any, name: str) -> None:
+    """Starts a daemon thread of the system."""
+    if "gevent.monkey" in sys.modules:
+        _original("start_new_thread")(target, (argument,))
+    else:
+        threading.Thread(target=target, args=(argument,), name=name, daemon=True).start()
+
+
+def _work(jobs: SimpleQueue[Callable[[], None]]) -> None:
     global _idle
     while True:
         jobs.get()()
@@ -56,7 +74,7 @@ def _run(job: Callable[[], None]) -> None:
             _idle -= 1
     _jobs.put(job)
     if is_new:
-        threading.Thread(target=_work, args=(_jobs,), name="verbatim-calls", daemon=True).start()
+        _start_thread(_work, _jobs, "verbatim-calls")
 
 
 def _running_loop() -> asyncio.AbstractEventLoop:
@@ -64,7 +82,7 @@ def _running_loop() -> asyncio.AbstractEventLoop:
     with _lock:
         if _loop is None:
             _loop = asyncio.new_event_loop()
-            threading.Thread(target=_run_loop, args=(_loop,), name="verbatim-loop", daemon=True).start()
+            _start_thread(_run_loop, _loop, "verbatim-loop")
         return _loop
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from ._batch import BatchResult, BatchRun, async_links
 from ._client_batch import ClientBatch
 from ._closable import Closable
-from ._errors import ServiceRefused, TranscriptUnavailable
+from ._errors import NoServer, ServiceRefused, TranscriptUnavailable
 from ._native import Batch, Connection, PendingCall, Transcript, _linked_video
 from ._reasons import reason_of, unavailable
 from ._responses import (
@@ -372,11 +372,12 @@ def _missing_video(link: str, watch_url: str) -> tuple[str, str]:
 def _raise_refused(link: str, error: ServiceRefused) -> NoReturn:
     """Raises the error of a request for a transcript: 404, and 500 with a reason, say that there is none.
 
-    They do not if an earlier attempt was lost: the call may have been charged, and only a service error has its key.
+    They do not if no Verbatim server responded, or if an earlier attempt was lost: the call may have been charged, and
+    only a service error has its key.
     """
     detail = error.reason or ("no_language" if error.available else None)
     is_missing = error.status == 404 or (error.status == 500 and detail is not None)
-    if not is_missing or error.idempotency_key is not None:
+    if not is_missing or isinstance(error, NoServer) or error.idempotency_key is not None:
         raise error
     raise unavailable(
         str(error),

@@ -7,10 +7,18 @@ from typing import Any
 
 from ._batch import BatchResult
 from ._errors import TranscriptUnavailable
-from ._native import Transcript
+from ._native import Segment, Transcript
 
 #: Seconds, tokens and overlap of a part.
 Size = tuple[float | None, int | None, float | None]
+
+
+def check_size(size: Size) -> None:
+    """Raises the error of :meth:`Transcript.chunks` for an invalid size, before anything is fetched."""
+    seconds, tokens, overlap = size
+    if seconds is not None or tokens is not None or overlap:
+        one = Transcript("https://youtu.be/aaaaaaaaaaa", [Segment("One.", 0)])
+        one.chunks(seconds=seconds, tokens=tokens, overlap=overlap)
 
 
 def parts(result: BatchResult, size: Size, skip_missing: bool) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -37,6 +37,7 @@
             ├── Unauthorized                401
             ├── PaymentRequired             402
             ├── ServiceNotFound             404
+            │   └── NoServer                no Verbatim server responds at the address; not exported
             ├── ServiceConflict             409
             └── TooManyRequests             429
 
@@ -462,6 +463,10 @@ class PaymentRequired(ServiceRefused):
 
 class ServiceNotFound(ServiceRefused):
     """404: the server has no such resource."""
+
+
+class NoServer(ServiceNotFound):
+    """404: no Verbatim server responds at the address."""
 
 
 class ServiceConflict(ServiceRefused):

@@ -380,8 +380,12 @@ def _request(
 ) -> str:
     if isinstance(urls, (str, bytes, ListedVideo)):
         raise TypeError("urls must be an iterable of links")
+    if limit is not None and not isinstance(limit, int):
+        raise TypeError(f"limit must be an int, not {type(limit)}")
+    if limit is not None and not 0 < limit < 2**63:
+        raise ValueError(f"limit must be a number from 1, not {limit}")
     request = {
-        "urls": None if urls is None else [link_address(url) for url in urls],
+        "urls": None if urls is None else [_link(url) for url in urls],
         "playlist": playlist,
         "channel": channel,
         "search": search,
@@ -393,7 +397,16 @@ def _request(
     return json.dumps({name: value for name, value in request.items() if value is not None})
 
 
+def _link(url: str | ListedVideo) -> str:
+    link = link_address(url)
+    if not isinstance(link, str):
+        raise TypeError(f"urls must be links, not {type(link)}")
+    return link
+
+
 def _since(since: datetime.date) -> str:
+    if not isinstance(since, datetime.date):
+        raise TypeError(f"since must be a date or a datetime, not {type(since)}")
     if not isinstance(since, datetime.datetime):
         return since.isoformat()
     if since.tzinfo is None:

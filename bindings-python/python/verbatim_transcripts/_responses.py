@@ -128,6 +128,7 @@ class ChatAnswer(NamedTuple):
     citations: list[Citation]
     #: The verified share of the answer, from 0 to 1.
     coverage: float
+    #: The credits used in the billing period, not those of this answer.
     credits_used: int
     credits_remaining: int
     meta: ResponseMeta

@@ -71,8 +71,10 @@ def _to_datetime(millis: int) -> datetime.datetime:
 def _to_millis(time: datetime.datetime) -> int:
     """Returns the milliseconds since 1970.
 
-    Raises `ValueError` for a time without a time zone.
+    Raises `TypeError` for another value, and `ValueError` for a time without a time zone.
     """
+    if not isinstance(time, datetime.datetime):
+        raise TypeError(f"published_at must be a datetime, not {type(time)}")
     if time.tzinfo is None:
         raise ValueError(f"published_at needs a time zone: {time}")
     return (time - _EPOCH) // _MILLISECOND

@@ -15,7 +15,7 @@ try:
 except ImportError as _missing:
     raise ImportError("llama-index-core is not installed: pip install 'verbatim-transcripts[llama-index]'") from _missing
 
-from ._documents import parts
+from ._documents import check_size, parts
 from ._functions import shared
 from ._transcripts import Transcripts
 from ._video_list import ListedVideo
@@ -34,7 +34,7 @@ class TranscriptReader(BaseReader):
 
     def lazy_load_data(
         self,
-        links: str | Iterable[str | ListedVideo],
+        links: str | ListedVideo | Iterable[str | ListedVideo],
         lang: str | Sequence[str] | None = None,
         *,
         seconds: float | None = None,
@@ -44,14 +44,17 @@ class TranscriptReader(BaseReader):
     ) -> Iterable[Document]:
         """Yields the documents, video by video in the order of completion.
 
-        :param links: a link, several, or a :class:`verbatim_transcripts.VideoList`.
+        :param links: a link or listed video, several, or a :class:`verbatim_transcripts.VideoList`.
         :param lang: a BCP 47 tag, or several in order of preference; None: English, otherwise the spoken language.
         :param seconds: the size of a document; without a size each transcript is one document.
         :param tokens: the size of a document in estimated tokens of a language model.
-        :param overlap: seconds or tokens that a document repeats from the one before.
+        :param overlap: seconds or tokens that a document repeats from the one before; it needs a size.
         :param skip_missing: whether to leave out videos without a transcript, rather than to raise the error.
         """
-        several = [links] if isinstance(links, str) else links
+        size = (seconds, tokens, overlap)
+        check_size(size)
+        # A listed video is a tuple.
+        several: Iterable[str | ListedVideo] = [links] if isinstance(links, (str, ListedVideo)) else links
         for result in self._transcripts.get_many(several, lang):
-            for text, metadata in parts(result, (seconds, tokens, overlap), skip_missing):
+            for text, metadata in parts(result, size, skip_missing):
                 yield Document(text=text, metadata=metadata)

@@ -95,6 +95,19 @@ def test_captions_no_xml_raise_parse_error(table, body, phrase):
         assert phrase in "".join(traceback.format_exception(one))
 
 
+@pytest.mark.parametrize(
+    "declared", ['<!ENTITY a "x">', '<!ENTITY a SYSTEM "file:///etc/hostname">', '<!ENTITY % a "x">']
+)
+def test_captions_with_entities_raise_parse_error(table, declared):
+    cue = '<text start="0">{}</text></transcript>'
+    table.replace("GET", CAPTIONS, f"<!DOCTYPE x [{declared}]><transcript>" + cue.format("&a;"))
+    with pytest.raises(ElementTree.ParseError, match="the entity 'a' is declared") as raised:
+        YouTubeTranscriptApi().fetch("x")
+    assert isinstance(raised.value, YouTubeDataUnparsable) and raised.value.position[0] == 1
+    table.replace("GET", CAPTIONS, "<!DOCTYPE transcript><transcript>" + cue.format("a &lt; b"))
+    assert YouTubeTranscriptApi().fetch("x")[0].text == "a < b"
+
+
 def test_fetcher_hooks_are_called(table):
     calls = []
 

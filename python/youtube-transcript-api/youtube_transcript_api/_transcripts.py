@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from html import unescape
 from typing import Any
 from xml.etree import ElementTree
+from xml.parsers import expat
 
 from verbatim_transcripts._native import _parse_raw_timedtext
 
@@ -157,11 +158,29 @@ def parse(body: bytes, preserve_formatting: bool = False) -> list[FetchedTranscr
         for index in marked:
             texts[index] = clean(texts[index])
         return list(map(FetchedTranscriptSnippet, texts, starts, durations))
+    _refuse_entities(body)
     return [
         FetchedTranscriptSnippet(clean(cue.text), float(cue.attrib["start"]), float(cue.attrib.get("dur", "0.0")))
         for cue in ElementTree.fromstring(body)
         if cue.text
     ]
+
+
+def _refuse_entities(body: bytes) -> None:
+    """Raises `ParseError` for XML that declares entities, which ElementTree expands up to the hundredfold."""
+
+    def refuse(name: str, *_: object) -> None:
+        error = ElementTree.ParseError(f"the entity {name!r} is declared: captions have none")
+        error.code = expat.errors.codes[expat.errors.XML_ERROR_ABORTED]
+        error.position = (parser.CurrentLineNumber, parser.CurrentColumnNumber)
+        raise error
+
+    parser = expat.ParserCreate()
+    parser.EntityDeclHandler = refuse
+    try:
+        parser.Parse(body, True)
+    except expat.ExpatError:
+        pass  # ElementTree raises the same error.
 
 
 class _TranscriptParser:

@@ -138,12 +138,14 @@ async fn service_short_retry_after_is_honored() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn service_redirect_is_not_followed() -> Result<()> {
     let elsewhere = FakeService::start(|_, _| transcript()).await?;
-    let location = format!("location: {}/api/v1/me\r\n", elsewhere.url);
+    let location = format!("location: {}/api/v1/me?email=ann\r\n", elsewhere.url);
     for status in [301, 302, 307, 308] {
         let location = location.clone();
         let fake = FakeService::start(move |_, _| FakeReply::new(status, &location, "")).await?;
         let error = client(&fake)?.me(&caller()).await.unwrap_err();
         assert_eq!(error.kind, ServiceErrorKind::Redirected, "{error}");
+        let target = format!("redirects to {}/api/v1/me (HTTP {status})", elsewhere.url);
+        assert!(error.message.contains(&target), "{error}");
         assert_eq!(fake.requests().len(), 1);
     }
     assert!(elsewhere.requests().is_empty());

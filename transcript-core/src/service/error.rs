@@ -72,13 +72,15 @@ pub enum ServiceErrorKind {
     Unauthorized,
     /// 402: no credits left.
     PaymentRequired,
-    /// 404: no transcript is available, or nothing is at this URL.
+    /// 404: no transcript is available, or there is no such job.
     NotFound,
+    /// 404 that is no error of the API: no Verbatim server responds at the base URL.
+    NoServer,
     /// 405: the URL does not support this method.
     WrongMethod,
     /// 409: a request with the same `Idempotency-Key` is running.
     ///
-    /// On verify: an active key would be revoked.
+    /// On verify: an active key would be revoked, or a page requested the link.
     Conflict,
     /// 413: the request body is too large.
     TooLarge,

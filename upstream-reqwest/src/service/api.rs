@@ -15,7 +15,7 @@ use url::Url;
 
 use super::{
     ServiceOptions,
-    call_error::{CallError, rejection},
+    call_error::{CallError, rejection, single_line},
     response_meta,
     retries::{CallRetries, RetrySafety},
 };
@@ -81,16 +81,25 @@ pub(super) struct ServiceResponse {
     /// The media type without its parameters, in lower case.
     pub(super) media_type: Option<String>,
     pub(super) meta: ResponseMeta,
+    /// The target of a redirect, without its query.
+    pub(super) location: Option<String>,
     pub(super) body: Bytes,
 }
 
 impl ServiceResponse {
     /// Returns an error for a rejected call.
     fn check_status(self, call: &ServiceCall) -> Result<Self, CallError> {
-        match self.status.is_success() || call.answers.contains(&self.status.as_u16()) {
-            true => Ok(self),
-            false => Err(CallError::Rejected(Box::new(rejection(self.status, self.meta, &self.body)))),
+        if self.status.is_success() || call.answers.contains(&self.status.as_u16()) {
+            return Ok(self);
         }
+        let Self { status, meta, location, body, .. } = self;
+        let mut error = rejection(status, meta, &body);
+        if let Some(address) = location.filter(|_| status.is_redirection()) {
+            let status = status.as_u16();
+            error.message =
+                format!("The server redirects to {address} (HTTP {status}). Correct the base URL.");
+        }
+        Err(CallError::Rejected(Box::new(error)))
     }
 
     /// Parses the body as JSON.
@@ -195,14 +204,22 @@ pub(super) fn media_type(headers: &HeaderMap) -> Option<String> {
     value.split(';').next().map(|kind| kind.trim().to_ascii_lowercase())
 }
 
+/// The target of a redirect. Its query may contain the parameters of the call.
+pub(super) fn location(headers: &HeaderMap) -> Option<String> {
+    let location = headers.get(header::LOCATION)?.to_str().ok()?;
+    let address = location.split(['?', '#']).next()?;
+    single_line(address).filter(|address| !address.contains('@'))
+}
+
 async fn send(request: reqwest::RequestBuilder, max: usize) -> Result<ServiceResponse, HttpError> {
     let response = request.send().await.map_err(|error| HttpError::from_reqwest(&error))?;
     let (status, headers) = (response.status(), response.headers());
     let (media_type, meta) = (media_type(headers), response_meta::from_headers(headers));
+    let location = location(headers);
     let body = match status.is_success() {
         true => read_body(response, max).await?,
         // An error response is valid without a readable body.
         false => read_body(response, ANSWER_MAX).await.unwrap_or_default(),
     };
-    Ok(ServiceResponse { status, media_type, meta, body })
+    Ok(ServiceResponse { status, media_type, meta, location, body })
 }

@@ -56,10 +56,17 @@ impl fmt::Display for CallError {
 
 /// Parses a rejected response, in the error format of either API.
 pub(super) fn rejection(status: StatusCode, meta: ResponseMeta, body: &[u8]) -> ServiceError {
-    let (message, reason, languages) = match json::parse::<Value>(body) {
-        Ok(json) => error_details(json),
-        Err(_) => (None, None, Vec::new()),
-    };
+    let json = json::parse::<Value>(body).unwrap_or_default();
+    // Of the calls, only those of the v1 API have a 404 with an error.
+    if status == StatusCode::NOT_FOUND && serde_json::from_value::<ErrorBody>(json.clone()).is_err() {
+        let message = "No Verbatim server responds at this address (HTTP 404). Correct the base URL.";
+        return ServiceError {
+            kind: ServiceErrorKind::NoServer,
+            meta: Box::new(meta),
+            ..ServiceError::rejected(status.as_u16(), message)
+        };
+    }
+    let (message, reason, languages) = error_details(json);
     let message = message.as_deref().and_then(single_line).unwrap_or_else(|| {
         let words = status.canonical_reason().unwrap_or("unknown status");
         format!("The server returned HTTP {}: {words}.", status.as_u16())
@@ -189,7 +196,9 @@ mod tests {
         let named = r#"{"error":"No.","code":404,"languages":[
             {"tag":"de","name":"German","kind":"auto","original":true},
             {"tag":"de","name":"German","kind":"robot","original":true}]}"#;
-        let languages = rejected(404, named).languages;
+        let absent = rejected(404, named);
+        assert_eq!(absent.kind, ServiceErrorKind::NotFound);
+        let languages = absent.languages;
         assert!(languages.len() == 1 && languages[0].language.as_str() == "de" && languages[0].original);
         let problem = r#"{"type":"about:blank","title":"x","status":429,"detail":"Too\n many.","failureReason":"fair_use"}"#;
         let read = rejected(429, problem);
@@ -200,6 +209,17 @@ mod tests {
         }
         let long = format!(r#"{{"error":"{}","code":500}}"#, "word ".repeat(10_000));
         assert!(rejected(500, &long).message.chars().count() <= MESSAGE_MAX);
+    }
+
+    #[test]
+    fn rejection_404_without_v1_error_names_no_server() {
+        let problem =
+            r#"{"type":"about:blank","title":"Not Found","status":404,"detail":"There is nothing."}"#;
+        for body in [problem, "<html>", "", "[]", r#"{"error":"No."}"#] {
+            let error = rejected(404, body);
+            assert_eq!((error.kind, error.status), (ServiceErrorKind::NoServer, Some(404)), "{body}");
+            assert!(error.message.starts_with("No Verbatim server responds"), "{body}: {error}");
+        }
     }
 
     #[test]

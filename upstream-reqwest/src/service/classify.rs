@@ -222,15 +222,16 @@ pub(super) fn supply_error(error: &CallError) -> SupplyError {
                     SupplyReason::Misconfigured,
                     format!("{server} rejected the API key. The operator can correct service.api_key."),
                 ),
-                ServiceErrorKind::NotFound | ServiceErrorKind::WrongMethod | ServiceErrorKind::Redirected => {
-                    (
-                        SupplyReason::Misconfigured,
-                        format!(
-                            "No Verbatim server responds at the configured address (HTTP {status}). The operator can \
-                             correct service.base_url."
-                        ),
-                    )
-                }
+                ServiceErrorKind::NotFound
+                | ServiceErrorKind::NoServer
+                | ServiceErrorKind::WrongMethod
+                | ServiceErrorKind::Redirected => (
+                    SupplyReason::Misconfigured,
+                    format!(
+                        "No Verbatim server responds at the configured address (HTTP {status}). The operator can \
+                         correct service.base_url."
+                    ),
+                ),
                 ServiceErrorKind::RateLimited => (
                     SupplyReason::Throttled(no.meta.retry_after),
                     format!("{server} receives too many requests from this one (HTTP 429)."),

@@ -8,7 +8,7 @@ use transcript_core::{
 };
 
 use super::{
-    api::{ServiceResponse, media_type},
+    api::{ServiceResponse, location, media_type},
     call_error::rejection,
     classify::{SupplyDecision, classify_response},
     lookup::{lookup_reply, text_reply},
@@ -34,6 +34,7 @@ pub fn response(
         status,
         media_type: media_type(&headers),
         meta: response_meta::from_headers(&headers),
+        location: location(&headers),
         body: Bytes::copy_from_slice(body),
     };
     assert!(!rejection(status, response().meta, body).message.is_empty());

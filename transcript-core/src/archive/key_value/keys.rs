@@ -1,7 +1,10 @@
 //! The keys of a [`super::KeyValueArchive`].
 
-use super::{ShortLink, TrackSelector, VideoId};
-use crate::hex;
+use super::{KeyValueStore, ShortLink, TrackSelector, VideoId};
+use crate::{
+    error::{Error, ErrorKind, Result, Retry},
+    hex,
+};
 
 /// Key of the figures of the whole archive.
 pub(super) const TOTALS: &str = "totals";
@@ -39,4 +42,28 @@ pub(super) fn unindexed(change: u64) -> String {
 
 pub(super) fn link(link: &ShortLink) -> String {
     format!("link/{}/{}", link.platform(), link.code())
+}
+
+/// Lists entries as [`KeyValueStore::list`] does, and fails if the store returns other keys.
+///
+/// A list of many pages that continues after its last key would never end over a store that ignores `after`.
+pub(super) async fn list(
+    store: &dyn KeyValueStore,
+    prefix: &str,
+    after: &str,
+    limit: usize,
+) -> Result<Vec<(String, Vec<u8>)>> {
+    let entries = store.list(prefix, after, limit).await?;
+    let mut previous = after;
+    for (key, _) in &entries {
+        if !key.starts_with(prefix) || key.as_str() <= previous {
+            let message = format!(
+                "the store lists the key {key:?} after {previous:?}: `list` returns keys that begin with \
+                 `prefix`, are greater than `after` and are in ascending order of their bytes"
+            );
+            return Err(Error::new(ErrorKind::Corrupt, Retry::Never, message));
+        }
+        previous = key;
+    }
+    Ok(entries)
 }

@@ -247,7 +247,7 @@ impl KeyValueArchive {
     {
         let mut found: Vec<(String, T)> = Vec::new();
         loop {
-            let records = self.store.list(keys::VIDEOS, &after, keys::LIST_MAX).await?;
+            let records = keys::list(&*self.store, keys::VIDEOS, &after, keys::LIST_MAX).await?;
             let is_last = records.len() < keys::LIST_MAX;
             for (key, value) in records {
                 let name = key.strip_prefix(keys::VIDEOS).unwrap_or_default();
@@ -425,7 +425,7 @@ impl Archive for KeyValueArchive {
 
     async fn unindexed_videos(&self, limit: u32) -> Result<Vec<ChangedVideo>> {
         let limit = keys::LIST_MAX.min(limit as usize);
-        let found = self.store.list(keys::UNINDEXED, keys::UNINDEXED, limit).await?;
+        let found = keys::list(&*self.store, keys::UNINDEXED, keys::UNINDEXED, limit).await?;
         let changed = found.into_iter().map(|(key, value)| {
             let number = key.strip_prefix(keys::UNINDEXED).and_then(|number| number.parse().ok());
             let change = number.ok_or_else(|| corrupt(&key))?;

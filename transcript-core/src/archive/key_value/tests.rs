@@ -230,3 +230,62 @@ async fn key_value_records_changes_over_data_of_earlier_versions() {
     archive.delete_unindexed_videos(&listed).await.unwrap();
     assert_eq!(store.change(|map| map.keys().filter(|key| key.starts_with(keys::UNINDEXED)).count()), 0);
 }
+
+/// What `list` of a [`DefectiveListStore`] does.
+#[derive(Clone, Copy, Debug)]
+enum ListDefect {
+    IgnoresAfter,
+    IgnoresPrefix,
+    Descends,
+}
+
+/// A store whose `list` breaks a rule.
+#[derive(Debug)]
+struct DefectiveListStore {
+    map: MapStore,
+    defect: ListDefect,
+}
+
+#[async_trait]
+impl KeyValueStore for DefectiveListStore {
+    async fn get(&self, key: &str) -> Result<Option<Vec<u8>>> {
+        self.map.get(key).await
+    }
+
+    async fn write(&self, changes: Vec<KeyValueChange>) -> Result<()> {
+        self.map.write(changes).await
+    }
+
+    async fn list(&self, prefix: &str, after: &str, limit: usize) -> Result<Vec<(String, Vec<u8>)>> {
+        match self.defect {
+            ListDefect::IgnoresAfter => self.map.list(prefix, prefix, limit).await,
+            ListDefect::IgnoresPrefix => self.map.list("", after, limit).await,
+            ListDefect::Descends => {
+                let entries = self.map.list(prefix, after, limit).await?;
+                Ok(entries.into_iter().rev().collect())
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn key_value_store_that_lists_other_keys_is_error() {
+    for defect in [ListDefect::IgnoresAfter, ListDefect::IgnoresPrefix, ListDefect::Descends] {
+        let store = DefectiveListStore { map: MapStore::default(), defect };
+        let archive = KeyValueArchive::new(Arc::new(store));
+        // Fewer than `unindexed_videos` reads: their keys are followed by others.
+        let videos = if matches!(defect, ListDefect::IgnoresPrefix) { 5 } else { keys::LIST_MAX };
+        for number in 0..videos {
+            archive.put(request(&format!("aaaaaaaa{number:03}"), "One.", &["en"])).await.unwrap();
+        }
+        let error = match defect {
+            ListDefect::IgnoresPrefix => archive.unindexed_videos(10).await.unwrap_err(),
+            // No video is withdrawn, so the archive reads to the end.
+            ListDefect::IgnoresAfter | ListDefect::Descends => {
+                archive.list_withdrawn(PageRequest { after: None, limit: 7 }).await.unwrap_err()
+            }
+        };
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{defect:?}");
+        assert!(error.message().contains("are greater than `after`"), "{defect:?}: {}", error.message());
+    }
+}
