@@ -8,7 +8,7 @@ use transcript_core::accounts::{
 
 use super::{
     Frame, NextSteps, PageContext, Section,
-    account::{date, item, money, refund},
+    account::{date, item, money, refund, state},
     query_parameter,
 };
 
@@ -28,6 +28,14 @@ pub(crate) fn order_status(context: &PageContext, status: &OrderStatus, balance:
                 "order.unfulfilled",
                 html! { p { (context.markup("order.unfulfilled_kept", &[("order", id)])) } },
             )
+        }
+        (OrderState::Open, OrderResolution::StartsNextMonth { at }) => {
+            let plan = match &order.item {
+                OrderItem::Plan(plan) => plan.as_str(),
+                OrderItem::Pack(name) => name.as_str(),
+            };
+            let values = [("plan", html! { (plan) }), ("date", date(at))];
+            ("order.next_month", html! { p { (context.markup("order.next_month_why", &values)) } })
         }
         (OrderState::Open, _) => (
             "order.open",
@@ -172,8 +180,13 @@ fn order_facts(context: &PageContext, order: &Order) -> Markup {
         dl.facts {
             dt { (text("orders.item")) }
             dd { (item(context, order)) }
-            dt { (text("orders.price")) }
-            dd { (money(order.charged_minor(), &order.currency)) }
+            @if order.paid_with().is_some() {
+                dt { (text("orders.state")) }
+                dd { (state(context, order, None)) }
+            } @else {
+                dt { (text("orders.price")) }
+                dd { (money(order.charged_minor(), &order.currency)) }
+            }
             dt { (text("orders.date")) }
             dd { (date(order.created_at)) }
             (refund(context, order))
@@ -264,6 +277,26 @@ mod tests {
             let page = page_of(order, OrderResolution::Unchanged, BuyerStatus::Open);
             assert!(page.contains("24.50") && !page.contains("29.00"), "{page}");
         }
+    }
+
+    #[test]
+    fn order_page_of_next_month_asks_for_no_payment() {
+        let at = Timestamp::from_millis(1_795_132_800_000);
+        let resolution = OrderResolution::StartsNextMonth { at };
+        let page = page(OrderState::Open, &[], resolution, BuyerStatus::Open);
+        for part in ["the plan pro begins with the next month", "2026-11-20"] {
+            assert!(page.contains(part), "{part}: {page}");
+        }
+        assert!(!page.contains("new order") && !page.contains("Not paid"), "{page}");
+    }
+
+    #[test]
+    fn order_page_paid_with_other_order_links_to_it() {
+        let (payment, paid_minor) = (Some("in_1".to_owned()), Some(0));
+        let order = Order { payment, paid_minor, ..order(OrderState::Fulfilled, &[]) };
+        let page = page_of(order, OrderResolution::Unchanged, BuyerStatus::Open);
+        assert!(page.contains("Paid with <a href=\"../account/orders/in_1\">"), "{page}");
+        assert!(!page.contains("29.00") && !page.contains("$0.00"), "{page}");
     }
 
     #[test]

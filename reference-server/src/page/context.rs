@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Name of the parameter with the language of the pages.
-const LANGUAGE_PARAMETER: &str = "hl";
+pub(crate) const LANGUAGE_PARAMETER: &str = "hl";
 /// Longest `Accept-Language` that is read, in bytes.
 const ACCEPT_LANGUAGE_MAX: usize = 1_024;
 

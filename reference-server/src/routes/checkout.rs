@@ -172,7 +172,7 @@ async fn order_status(app: &AppState, id: &OrderId) -> Result<Option<OrderStatus
 /// Order id of a path; `None` if it is malformed.
 fn order_id(path: OrderPath) -> Option<OrderId> {
     let Path(id) = path.ok()?;
-    let is_id = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+    let is_id = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     (!id.is_empty() && id.len() <= ORDER_MAX && id.bytes().all(is_id)).then(|| OrderId::new(id))
 }
 
@@ -201,7 +201,7 @@ fn parse_action(form: &[u8], order: &SandboxOrder) -> std::result::Result<Sandbo
 
 fn see_other(context: &PageContext, location: &str) -> Response {
     let mut response = respond(StatusCode::SEE_OTHER, account_page::redirect(context));
-    // Order ids and tokens contain letters, digits and hyphens only.
+    // Order ids and tokens contain letters, digits, hyphens and underscores only.
     let location = HeaderValue::try_from(location).unwrap_or(HeaderValue::from_static("."));
     response.headers_mut().insert(LOCATION, location);
     response

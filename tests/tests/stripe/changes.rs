@@ -1,9 +1,10 @@
 //! Plan changes: on Stripe's portal, at the end of a month, by the operator, and after a price change.
 
 use transcript_core::{
+    Timestamp,
     accounts::{
         OrderState,
-        payments::{PortalOutcome, ProviderObject, SubscribeOutcome},
+        payments::{OrderResolution, PortalOutcome, ProviderObject, SubscribeOutcome},
     },
     directory::Plan,
     ids::OrderId,
@@ -235,6 +236,8 @@ async fn overdue_invoice_is_paid_before_plan_change() {
         assert_eq!(fixture.order(order).await.state, state, "{order}");
     }
     assert_eq!(fixture.order(&invoice).await.charged_minor(), 900, "paid without a payment at Stripe");
+    let order = fixture.order("order-5").await;
+    assert_eq!((order.paid_with(), order.charged_minor()), (Some(OrderId::new(invoice)), 0));
 }
 
 #[tokio::test]
@@ -255,6 +258,7 @@ async fn first_invoice_paid_later_fulfills_both_orders() {
         assert_eq!(fixture.order(order).await.state, OrderState::Fulfilled, "{order}");
     }
     assert_eq!(fixture.receipts().await, ["receipt-order-1"], "it is one payment");
+    assert_eq!(fixture.order("order-2").await.paid_with(), Some(OrderId::new("order-1")));
 }
 
 #[tokio::test]
@@ -339,5 +343,65 @@ async fn plan_change_at_period_end_fulfills_its_order() {
     fixture.deliver(fixture.stripe.renew(&subscription, started_s + MONTH_S, true)).await;
     let account = fixture.account().await;
     assert_eq!((account.plan, account.paid.map(|paid| paid.credits)), (Plan::Starter, Some(2_000)));
-    assert_eq!(fixture.order("order-2").await.state, OrderState::Fulfilled);
+    let (order, invoice) = (fixture.order("order-2").await, fixture.stripe.latest_invoice(&subscription));
+    assert_eq!((order.state, order.charged_minor()), (OrderState::Fulfilled, 0));
+    assert_eq!(order.paid_with(), Some(OrderId::new(invoice.clone())));
+    // One payment has one receipt, and one refund.
+    assert_eq!(fixture.receipts().await, [format!("receipt-{invoice}"), "receipt-order-1".to_owned()]);
+    fixture.deliver(fixture.stripe.refund(&fixture.stripe.payment_of_invoice(&invoice), 900)).await;
+    assert_eq!(fixture.order(&invoice).await.returned_minor, 900);
+    assert_eq!(fixture.order("order-2").await, order);
+}
+
+#[tokio::test]
+async fn order_of_cheaper_plan_is_due_next_month() {
+    for (present, ordered, is_cheaper) in
+        [(Plan::Pro, Plan::Starter, true), (Plan::Starter, Plan::Pro, false)]
+    {
+        let fixture = StripeFixture::start().await;
+        fixture.subscribe("order-1", present).await;
+        let started_s = now_s() - 86_400;
+        fixture.deliver(fixture.stripe.pay("order-1", started_s)).await;
+        fixture.subscribe("order-2", ordered).await;
+        let at = Timestamp::from_millis((started_s + MONTH_S) * 1_000);
+        let expected = match is_cheaper {
+            true => OrderResolution::StartsNextMonth { at },
+            false => OrderResolution::Unchanged,
+        };
+        let id = OrderId::new("order-2");
+        for status in
+            [fixture.payments.stored_status(&id).await, fixture.payments.refreshed_status(&id).await]
+        {
+            let status = status.unwrap().unwrap();
+            assert_eq!((status.order.state, status.resolution), (OrderState::Open, expected), "{present:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn first_payment_seen_after_renewal_has_receipt() {
+    for is_event_late in [true, false] {
+        let fixture = StripeFixture::start().await;
+        fixture.subscribe("order-1", Plan::Starter).await;
+        let started_s = now_s() - MONTH_S - 60;
+        let first = fixture.stripe.pay("order-1", started_s);
+        let subscription = fixture.stripe.subscription("order-1");
+        fixture.deliver(fixture.stripe.renew(&subscription, started_s + MONTH_S, true)).await;
+        let renewed = fixture.account().await.paid.map(|paid| (paid.through, paid.credits));
+        assert!(renewed.is_some_and(|(_, credits)| credits == 2_000), "{renewed:?}");
+        assert_eq!(fixture.order("order-1").await.state, OrderState::Open);
+        match is_event_late {
+            true => fixture.deliver(first).await,
+            false => {
+                fixture.advance(3_600);
+                fixture.payments.reconcile_orders().await.unwrap();
+            }
+        }
+        let order = fixture.order("order-1").await;
+        assert_eq!((order.state, order.charged_minor()), (OrderState::Fulfilled, 900), "{is_event_late}");
+        let renewal = format!("receipt-{}", fixture.stripe.latest_invoice(&subscription));
+        assert_eq!(fixture.receipts().await, [renewal, "receipt-order-1".to_owned()], "{is_event_late}");
+        let paid = fixture.account().await.paid.map(|paid| (paid.through, paid.credits));
+        assert_eq!(paid, renewed, "{is_event_late}");
+    }
 }

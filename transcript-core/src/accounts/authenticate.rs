@@ -15,7 +15,7 @@ use crate::{
 
 /// The message for a key of a blocked account.
 pub(crate) const BLOCKED: &str =
-    "This account is blocked. Write to the operator of the service; the credits are kept.";
+    "This account is blocked. Write to the operator of the service; the remaining credits are kept.";
 
 /// The authenticated caller: an account and its key.
 #[derive(Clone, PartialEq, Eq)]

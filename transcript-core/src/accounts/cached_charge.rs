@@ -21,6 +21,7 @@ use super::{
 use crate::{
     directory::api_key::ApiKey,
     error::Result as StoreResult,
+    failure_log::log_failure,
     ids::HoldId,
     ledger::SpendResult,
     retry::{retry_store, retry_uncertain},
@@ -160,7 +161,11 @@ impl CachedCharges {
             Ok(ChargeOutcome::NotCharged(error)) if is_certain => Err(V1Error::from_store_error(error)),
             // It is unknown whether a try took effect: the answer is sent, as for a spend.
             outcome => {
-                tracing::error!(hold = %request.spend.id, ?outcome, "credit spend outcome unknown");
+                let outcome = match &outcome {
+                    Ok(ChargeOutcome::NotCharged(error)) | Err(error) => error.to_string(),
+                    Ok(outcome) => format!("{outcome:?}"),
+                };
+                log_failure!(error, [hold = %request.spend.id, %outcome], "credit spend outcome unknown");
                 Ok(Some(CachedCharge { rate: limit.state(0, 0), paid: Ok(None) }))
             }
         }

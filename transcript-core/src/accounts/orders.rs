@@ -73,7 +73,7 @@ pub struct Order {
     pub currency: String,
     /// The state.
     pub state: OrderState,
-    /// The payment provider's id of the checkout or payment, once known.
+    /// The payment provider's id of the checkout or payment, once known. See also [`Order::paid_with`].
     pub payment: Option<String>,
     /// The total of credits to take back after each refund; the totals grow.
     /// A refund takes back the difference to the previous total.
@@ -83,6 +83,7 @@ pub struct Order {
     pub returned_minor: u64,
     /// The amount that the buyer paid, if it is not the price: a credit at the provider paid the rest.
     /// `None` also for invoices without a payment at the provider, and for payments before it was recorded.
+    /// 0 if the payment of another order paid it.
     pub paid_minor: Option<u64>,
     /// When it was written.
     pub created_at: Timestamp,
@@ -125,6 +126,20 @@ impl Order {
             paid_minor: other.paid_minor,
             ..self.clone()
         }
+    }
+
+    /// The order whose payment paid this one, too; `None` for any other order.
+    ///
+    /// That order has the receipt, the amounts and the refunds of the payment.
+    pub fn paid_with(&self) -> Option<OrderId> {
+        // The paid amount of a payment is never stored as 0.
+        self.payment.as_ref().filter(|_| self.paid_minor == Some(0)).map(|id| OrderId::new(id.clone()))
+    }
+
+    /// This order, paid by the payment of another one.
+    pub(super) fn with_payment_of(&self, other: &OrderId) -> Self {
+        let (payment, paid_minor) = (Some(other.to_string()), Some(0));
+        Self { state: OrderState::Fulfilled, payment, paid_minor, ..self.clone() }
     }
 
     /// The amount that the buyer paid or is to pay, in the currency's smallest unit.

@@ -57,6 +57,8 @@ pub(super) struct StripeSession {
     pub(super) url: Option<String>,
     pub(super) payment_intent: Option<Expandable<StripePaymentIntent>>,
     pub(super) subscription: Option<Expandable<ObjectRef>>,
+    /// The first invoice of the subscription.
+    pub(super) invoice: Option<Expandable<ObjectRef>>,
 }
 
 impl StripeSession {

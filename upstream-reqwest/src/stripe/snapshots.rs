@@ -32,7 +32,7 @@ impl StripeProvider {
             Some("cs") => self.session_snapshots(object).await,
             Some("pi") => self.payment_snapshots(object).await,
             Some("in") => self.invoice_snapshots(object).await,
-            Some("sub") => self.subscription_snapshots(object, None).await,
+            Some("sub") => self.subscription_snapshots(object, None, None).await,
             _ => Ok(Vec::new()),
         };
         match snapshots {
@@ -56,7 +56,8 @@ impl StripeProvider {
             return Ok(Vec::new());
         };
         if let Some(subscription) = session.subscription.as_ref().map(Expandable::id).filter(|id| is_id(id)) {
-            return self.subscription_snapshots(subscription, None).await;
+            let first_invoice = session.invoice.as_ref().map(Expandable::id);
+            return self.subscription_snapshots(subscription, None, first_invoice).await;
         }
         let money = match &session.payment_intent {
             Some(Expandable::Whole(intent)) => {
@@ -106,15 +107,17 @@ impl StripeProvider {
             return Ok(Vec::new());
         };
         match is_id(&subscription) {
-            true => self.subscription_snapshots(&subscription, Some(invoice)).await,
+            true => self.subscription_snapshots(&subscription, Some(invoice), None).await,
             false => Ok(Vec::new()),
         }
     }
 
+    /// The snapshot of a subscription, with the requested invoice or the one with the id `named`.
     async fn subscription_snapshots(
         &self,
         id: &str,
         requested: Option<StripeInvoice>,
+        named: Option<&str>,
     ) -> StripeResult<Vec<PaymentSnapshot>> {
         let subscription: StripeSubscription =
             self.api.get(&format!("/v1/subscriptions/{id}"), &StripeForm::new()).await?;
@@ -128,6 +131,8 @@ impl StripeProvider {
             .with("expand[]", "data.payments");
         let paid: StripeList<StripeInvoice> = self.api.get("/v1/invoices", &query).await?;
         let requested = requested.filter(|requested| requested.status.as_deref() == Some("paid"));
+        let named = || paid.data.iter().find(|invoice| Some(invoice.id.as_str()) == named).cloned();
+        let requested = requested.or_else(named);
         Ok(vec![PaymentSnapshot::Subscription(SubscriptionState {
             invoices: self.paid_invoices(paid.data, requested, &subscription.metadata).await?,
             customer: Some(subscription.customer.id().to_owned()),

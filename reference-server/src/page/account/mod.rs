@@ -14,7 +14,7 @@ use transcript_core::Timestamp;
 pub(crate) use jobs::{job, jobs};
 pub(crate) use keys::{KeyForm, issued_key, keys, new_key};
 pub(crate) use orders::{Shop, orders, receipt};
-pub(super) use orders::{item, refund};
+pub(super) use orders::{item, refund, state};
 pub(crate) use overview::overview;
 pub(crate) use privacy::{delete, sessions};
 pub(crate) use sign_in::{BAD_ADDRESS, MailForm, confirm_sign_in, link_invalid, mail_form, mail_sent};

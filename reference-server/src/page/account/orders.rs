@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 use transcript_core::{
+    Timestamp,
     accounts::{
         Order, OrderItem, OrderState,
         payments::{CURRENCY, Pack, Payments},
@@ -33,13 +34,14 @@ impl<'a> Shop<'a> {
 }
 
 /// Page with all orders, newest first.
-pub(crate) fn orders(context: &PageContext, orders: &[Order], shop: &Shop<'_>) -> Markup {
+pub(crate) fn orders(context: &PageContext, account: &Account, orders: &[Order], shop: &Shop<'_>) -> Markup {
     let text = |key| context.text(key);
     account_page(
         context,
         AccountPage::Orders,
         "account.orders",
         html! {
+            @if account.blocked { p.note role="status" { (text("account.blocked")) } }
             @if orders.is_empty() {
                 p { (text("orders.empty")) }
             } @else {
@@ -55,24 +57,30 @@ pub(crate) fn orders(context: &PageContext, orders: &[Order], shop: &Shop<'_>) -
                         }
                         tbody {
                             @for order in orders {
-                                tr {
-                                    td { (date(order.created_at)) }
-                                    td {
-                                        a href=(context.href(&format!("account/orders/{}", order.id))) {
-                                            (item(context, order))
-                                        }
-                                    }
-                                    td.number { (money(order.charged_minor(), &order.currency)) }
-                                    td { (text(state_message(order.state))) }
-                                }
+                                (row(context, order, shop.payments.next_month_start(order, account)))
                             }
                         }
                     }
                 }
             }
-            (self::shop(context, shop))
+            @if !account.blocked { (self::shop(context, shop)) }
         },
     )
+}
+
+/// An order in the list. `start` is that of [`Payments::next_month_start`].
+fn row(context: &PageContext, order: &Order, start: Option<Timestamp>) -> Markup {
+    let other = order.paid_with();
+    let receipt = format!("account/orders/{}", other.as_ref().unwrap_or(&order.id));
+    html! {
+        tr {
+            td { (date(order.created_at)) }
+            td { a href=(context.href(&receipt)) { (item(context, order)) } }
+            // One payment is one amount.
+            td.number { @if other.is_none() { (money(order.charged_minor(), &order.currency)) } }
+            td { (state(context, order, start)) }
+        }
+    }
 }
 
 /// The forms that buy packs and plans; nothing if nothing is sold.
@@ -145,8 +153,13 @@ fn buy_form(context: &PageContext, path: &str, field: &str, value: &str, token: 
     )
 }
 
-/// Receipt of an order, for printing.
-pub(crate) fn receipt(context: &PageContext, account: &Account, order: &Order) -> Markup {
+/// Receipt of an order, for printing. `start` is that of [`Payments::next_month_start`].
+pub(crate) fn receipt(
+    context: &PageContext,
+    account: &Account,
+    order: &Order,
+    start: Option<Timestamp>,
+) -> Markup {
     let text = |key| context.text(key);
     account_page(
         context,
@@ -165,10 +178,10 @@ pub(crate) fn receipt(context: &PageContext, account: &Account, order: &Order) -
                 dt { (text("orders.price")) }
                 dd { (money(order.charged_minor(), &order.currency)) " (" (order.currency.to_ascii_uppercase()) ")" }
                 dt { (text("orders.state")) }
-                dd { (text(state_message(order.state))) }
+                dd { (state(context, order, start)) }
                 (refund(context, order))
             }
-            @if order.state == OrderState::Open {
+            @if order.state == OrderState::Open && start.is_none() {
                 p { a href=(context.href(&format!("checkout/{}", order.id))) { (text("orders.check")) } }
             }
             p { a href=(context.href("account/orders")) { (text("orders.all")) } }
@@ -209,6 +222,19 @@ pub(in crate::page) fn item(context: &PageContext, order: &Order) -> String {
 
 fn credits(context: &PageContext, count: u64) -> String {
     context.fill("orders.credits", &[("count", &context.number(count))])
+}
+
+/// The state of an order in words. `start` is that of [`Payments::next_month_start`].
+pub(in crate::page) fn state(context: &PageContext, order: &Order, start: Option<Timestamp>) -> Markup {
+    match (order.paid_with(), start) {
+        (Some(other), _) => {
+            let receipt = context.href(&format!("account/orders/{other}"));
+            let link = html! { a href=(receipt) { code { (other) } } };
+            context.markup("orders.state_paid_with", &[("order", link)])
+        }
+        (None, Some(at)) => context.markup("orders.state_next_month", &[("date", date(at))]),
+        (None, None) => html! { (context.text(state_message(order.state))) },
+    }
 }
 
 fn state_message(state: OrderState) -> &'static str {

@@ -48,14 +48,14 @@ pub(in crate::routes) async fn list(
     match app.accounts.admin.recent_orders(&principal.account).await {
         Ok(orders) => {
             let shop = page::Shop::new(&app.payments, || app.accounts.sessions.form_token());
-            let page = page::orders(&context, &orders, &shop);
+            let page = page::orders(&context, &principal.account, &orders, &shop);
             respond_with(StatusCode::OK, page, PagePolicy::Purchase)
         }
         Err(error) => store_failure(&context, &error),
     }
 }
 
-/// Receipt of an order.
+/// Receipt of an order, or that of the order whose payment paid it, too.
 pub(in crate::routes) async fn receipt(
     State(app): State<AppState>,
     context: PageContext,
@@ -64,7 +64,13 @@ pub(in crate::routes) async fn receipt(
 ) -> Response {
     let Ok(Path(id)) = path else { return missing(&context) };
     match app.accounts.admin.order_of(&principal.account, &OrderId::new(id)).await {
-        Ok(Some(order)) => respond(StatusCode::OK, page::receipt(&context, &principal.account, &order)),
+        Ok(Some(order)) => match order.paid_with() {
+            Some(other) => see_other(&context, &format!("account/orders/{other}")),
+            None => {
+                let start = app.payments.next_month_start(&order, &principal.account);
+                respond(StatusCode::OK, page::receipt(&context, &principal.account, &order, start))
+            }
+        },
         Ok(None) => missing(&context),
         Err(error) => store_failure(&context, &error),
     }

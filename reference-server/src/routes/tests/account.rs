@@ -70,6 +70,20 @@ async fn account_page_with_subscription_leads_to_its_end() {
 }
 
 #[tokio::test]
+async fn account_blocked_is_offered_nothing() {
+    let service = ServiceFixture::with_payments(PaymentSetup::Unavailable).await;
+    let (account, cookie) = signed_in(&service).await;
+    for (target, is_blocked) in
+        [("/account", false), ("/account/orders", false), ("/account", true), ("/account/orders", true)]
+    {
+        service.app.accounts.admin.set_blocked(account.id.as_str(), is_blocked).await.unwrap();
+        let page = get(&service, target, &cookie).await.text;
+        let shown = (page.contains("account/buy\""), page.contains("Your remaining credits are kept."));
+        assert_eq!(shown, (!is_blocked, is_blocked), "{target}: {page}");
+    }
+}
+
+#[tokio::test]
 async fn account_page_of_sandbox_plan_has_no_portal() {
     let service = ServiceFixture::start().await;
     let (account, cookie) = signed_in(&service).await;

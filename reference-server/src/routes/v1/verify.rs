@@ -1,7 +1,8 @@
 //! `/api/v1/verify`: the link of a verification mail, and the button on its page.
 //!
-//! Mail scanners open links before people do, with any method and header. So a GET never redeems a token for a browser,
-//! and never replaces the key of an existing account; only the POST of the button does.
+//! Mail scanners open links before people do, with any method and header. So a GET never redeems a token for a browser
+//! or of a link that a page requested, and never replaces the key of an existing account; only the POST of the button
+//! does.
 
 use std::borrow::Cow;
 
@@ -29,7 +30,7 @@ use super::{
 };
 use crate::{
     api::{ClientAddress, V1ErrorResponse, json, parameter, read_body, wants_page},
-    page::{self, PageContext, PagePolicy},
+    page::{self, PageContext, PagePolicy, context::LANGUAGE_PARAMETER},
     routes::{
         account::{
             own_referrer,
@@ -43,8 +44,12 @@ use crate::{
 
 /// The request headers that a response depends on.
 const VARIES_BY: &str = "accept, accept-language";
+/// The response to a program that opens the link of a page.
+const PAGE_LINK: &str = "This link was requested on a page. To use it, open it in a browser and press the button, or \
+                         send the same request as POST.";
 
-/// The link: a page with a button for browsers; other clients get the key of a new account at once.
+/// The link: a page with a button for browsers; other clients get the key of a new account at once, unless a page
+/// requested the link.
 pub(crate) async fn open(
     State(app): State<AppState>,
     Extension(client): Extension<ClientAddress>,
@@ -61,8 +66,17 @@ pub(crate) async fn open(
             let page = page::verify::confirm(&context, &token, &app.accounts.sessions.form_token());
             vary_by_accept(html_page(StatusCode::OK, page, PagePolicy::Form))
         }
+        false if is_page_link(&uri) => {
+            let denial = V1ErrorResponse::new(StatusCode::CONFLICT, PAGE_LINK);
+            answer(&app, &context, &headers, None, Err(denial))
+        }
         false => answer(&app, &context, &headers, None, redeem(&app, &token, "", false, client).await),
     }
+}
+
+/// Whether a page requested the mail with this link: then the link names the language of the page.
+fn is_page_link(uri: &Uri) -> bool {
+    !matches!(parameter(uri.query().unwrap_or_default(), LANGUAGE_PARAMETER), Ok(None))
 }
 
 /// The button, or a program's confirmation: the token is in a form, in JSON, or in the query.
@@ -194,12 +208,16 @@ pub(crate) fn open_operation(_: &DocumentOptions<'_>) -> Value {
     let mut responses = verification("Get your API key");
     responses["409"] = document::denial(
         409,
-        "The address has an account, whose key would stop working: use POST. Nothing was changed.",
-        &[(
-            "known",
-            "This address has an account with an API key. To replace the key, open the link in a browser and \
-             press the button, or send the same request as POST.",
-        )],
+        "The address has an account, whose key would stop working, or a page requested the link: use POST. Nothing \
+         was changed.",
+        &[
+            (
+                "known",
+                "This address has an account with an API key. To replace the key, open the link in a browser and \
+                 press the button, or send the same request as POST.",
+            ),
+            ("page", PAGE_LINK),
+        ],
         [document::vary(VARIES_BY)],
     );
     json!({
@@ -207,8 +225,8 @@ pub(crate) fn open_operation(_: &DocumentOptions<'_>) -> Value {
         "tags": ["accounts"],
         "summary": "Open the link of a verification mail",
         "description": "Creates the account of a new address and returns its key. If Accept prefers HTML, the response \
-                        is a page with a button that sends the POST. If the address has an account, nothing changes, \
-                        whatever Accept says: mail scanners open links, too.",
+                        is a page with a button that sends the POST. If the address has an account, or a page \
+                        requested the link, nothing changes, whatever Accept says: mail scanners open links, too.",
         "security": [],
         "parameters": [parameters::token()],
         "responses": responses

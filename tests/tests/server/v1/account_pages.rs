@@ -88,8 +88,12 @@ async fn account_page_registration_signs_in_and_shows_key_once() -> Result<()> {
     assert_eq!((sent.status.as_u16(), sent.header("location")), (303, "sign-in/sent"));
     assert!(browser.get("/sign-in/sent").await?.text().contains("Check your mailbox"));
 
-    let token = token_from(&outbox.next().await?)?;
-    let confirm = browser.get(&format!("/api/v1/verify?token={token}")).await?;
+    let mail = outbox.next().await?;
+    let token = token_from(&mail)?;
+    let link = format!("/api/v1/verify?token={token}&hl=en");
+    assert!(mail.contains(&link), "{mail}");
+    assert_eq!(server.get(&link).await?.status, 409, "a mail scanner uses up the link");
+    let confirm = browser.get(&link).await?;
     assert!(confirm.text().contains("<form method=\"post\""), "{}", confirm.text());
     let issued = browser.post("/api/v1/verify", &format!("token={token}")).await?;
     assert_eq!(issued.status, 200, "{}", issued.text());

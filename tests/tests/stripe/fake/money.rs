@@ -74,6 +74,7 @@ impl StripeState {
             };
             let invoice = self.invoice(&bill);
             self.change(session, "subscription", subscription.clone());
+            self.change(session, "invoice", invoice.clone());
             events.push(FakeEvent::new("customer.subscription.created", &self.object(&subscription)));
             events.push(FakeEvent::new("invoice.paid", &self.object(&invoice)));
             events.push(FakeEvent::new("invoice.payment_succeeded", &self.object(&invoice)));

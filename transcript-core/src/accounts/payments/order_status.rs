@@ -10,6 +10,7 @@ use crate::{
     error::Result,
     ids::OrderId,
     limits::{LimitOutcome, LimitRequest, MINUTE_MS},
+    time::Timestamp,
 };
 
 /// Refreshes of an order's status per minute.
@@ -35,6 +36,13 @@ pub enum OrderResolution {
     Active,
     /// The plan was granted as credits that do not expire, because another plan was paid at the same time.
     GrantedAsCredits,
+    /// The plan is cheaper than the running one, and begins with the next month.
+    ///
+    /// The buyer may not have confirmed the change.
+    StartsNextMonth {
+        /// When that month begins.
+        at: Timestamp,
+    },
     /// A payment arrived and nothing was granted: the amount was wrong, or the account was deleted.
     Unfulfilled {
         /// Whether the whole payment was returned.
@@ -71,7 +79,7 @@ impl OrderStatus {
             OrderState::Fulfilled => is_plan,
             OrderState::Expired | OrderState::Refunded | OrderState::Disputed => false,
         };
-        may_change && self.order.payment.is_some()
+        may_change && self.order.payment.is_some() && self.order.paid_with().is_none()
     }
 }
 
@@ -83,7 +91,27 @@ impl Payments {
     pub async fn stored_status(&self, id: &OrderId) -> Result<Option<OrderStatus>> {
         let Some(order) = self.order(id).await? else { return Ok(None) };
         let account = self.account(&order.account).await?;
-        Ok(Some(OrderStatus::new(order, account.as_ref(), OrderResolution::Unchanged)))
+        let resolution = self.stored_resolution(&order, account.as_ref());
+        Ok(Some(OrderStatus::new(order, account.as_ref(), resolution)))
+    }
+
+    /// When the plan of an open order begins that replaces a dearer one with the next month.
+    ///
+    /// `None` for any other order. The buyer may not have confirmed the change.
+    pub fn next_month_start(&self, order: &Order, account: &Account) -> Option<Timestamp> {
+        let is_plan_change = matches!(order.item, OrderItem::Plan(_))
+            && order.state == OrderState::Open
+            && order.payment.is_some()
+            && order.payment == account.subscription
+            && subscription::is_running(account, self.now());
+        let present_price = self.deps.plans.terms(account.plan).price_cents;
+        let is_cheaper = present_price.is_some_and(|price| order.amount_minor < price);
+        account.paid.filter(|_| is_plan_change && is_cheaper).map(|paid| paid.through)
+    }
+
+    fn stored_resolution(&self, order: &Order, account: Option<&Account>) -> OrderResolution {
+        let start = account.and_then(|account| self.next_month_start(order, account));
+        start.map_or(OrderResolution::Unchanged, |at| OrderResolution::StartsNextMonth { at })
     }
 
     /// Counts a refresh of an order's status; returns whether the limit admits it.
@@ -153,7 +181,7 @@ impl Payments {
                     false => OrderResolution::Unchanged,
                 }
             }
-            _ => OrderResolution::Unchanged,
+            _ => self.stored_resolution(order, account),
         })
     }
 }

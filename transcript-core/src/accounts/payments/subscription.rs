@@ -92,6 +92,8 @@ impl Payments {
                 UpdateOutcome::Missing => return Ok(None),
             }
         }
+        // First payments precede renewals, which take an order without one for a plan change.
+        matched.sort_by_key(|matched_invoice| !matched_invoice.is_first);
         for matched_invoice in &matched {
             self.finish_invoice(matched_invoice, account, state).await?;
         }
@@ -179,7 +181,7 @@ impl Payments {
         for matched_invoice in matched {
             let MatchedInvoice { invoice, terms, .. } = matched_invoice;
             if matched_invoice.is_recorded() {
-                self.record(&matched_invoice.record_id(), invoice, ReceiptMode::None).await?;
+                self.record(&matched_invoice.record_id(), invoice).await?;
             } else if invoice.money.needs_refund() {
                 let (account, subscription, invoice) =
                     (&terms.account, &state.subscription, &invoice.invoice);
@@ -245,13 +247,15 @@ impl Payments {
         if !matched_invoice.is_recorded() {
             self.record_overdue_orders(matched_invoice, account, state).await?;
         }
-        self.record(&matched_invoice.record_id(), matched_invoice.invoice, ReceiptMode::Mail).await?;
-        // A plan change that waited for the end of the month arrives with a renewal.
-        let pending_change =
-            matched_invoice.sale.as_ref().filter(|sale| !matched_invoice.is_first && !is_recorded(sale));
-        match pending_change {
-            Some(sale) => self.record(&sale.id, matched_invoice.invoice, ReceiptMode::None).await,
-            None => Ok(()),
+        let record_id = matched_invoice.record_id();
+        self.record(&record_id, matched_invoice.invoice).await?;
+        // A plan change that waited for the end of the month arrives with a renewal. An order with a checkout session
+        // has its own first payment.
+        let is_change =
+            |sale: &&Order| !is_recorded(sale) && sale.payment.as_ref() == Some(&state.subscription);
+        match matched_invoice.sale.as_ref().filter(is_change) {
+            Some(sale) if !matched_invoice.is_first => self.record_paid_with(&sale.id, &record_id).await,
+            _ => Ok(()),
         }
     }
 
@@ -274,9 +278,22 @@ impl Payments {
                     == (&terms.item, terms.amount_minor, &terms.currency)
         };
         for order in orders.iter().filter(is_paid_by_invoice) {
-            self.record(&order.id, invoice, ReceiptMode::None).await?;
+            self.record_paid_with(&order.id, &record_id).await?;
         }
         Ok(())
+    }
+
+    /// Records an unpaid order as paid by the payment that another order records.
+    async fn record_paid_with(&self, id: &OrderId, record_id: &OrderId) -> Result<()> {
+        for _ in 0..UPDATE_ATTEMPTS_MAX {
+            let Some(order) = self.order(id).await?.filter(|order| !is_recorded(order)) else {
+                return Ok(());
+            };
+            if self.update(&order.with_payment_of(record_id), &order).await? {
+                return Ok(());
+            }
+        }
+        Err(contention_error())
     }
 
     /// Grants a credit order, or expires it if the payment was already counted for the plan.
@@ -302,28 +319,17 @@ impl Payments {
     }
 
     /// Records the outcome of an invoice in this order.
-    async fn record(&self, id: &OrderId, invoice: &PaidInvoice, receipt: ReceiptMode) -> Result<()> {
+    async fn record(&self, id: &OrderId, invoice: &PaidInvoice) -> Result<()> {
         for _ in 0..UPDATE_ATTEMPTS_MAX {
             let Some(order) = self.order(id).await? else { return Ok(()) };
             let Some(order) = self.record_refund(&order, &invoice.money).await? else { continue };
-            if receipt == ReceiptMode::Mail {
-                self.queue_receipt(&order).await?;
-            }
+            self.queue_receipt(&order).await?;
             if self.finalize(&order, &invoice.money).await? {
                 return Ok(());
             }
         }
         Err(contention_error())
     }
-}
-
-/// Whether the order that is recorded gets a receipt: one for each payment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ReceiptMode {
-    /// The receipt of the payment.
-    Mail,
-    /// None: another order of the payment has it.
-    None,
 }
 
 /// The id of the credit order of an invoice.

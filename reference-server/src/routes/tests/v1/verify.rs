@@ -74,6 +74,21 @@ async fn verify_browser_gets_page_and_button_redeems() {
 }
 
 #[tokio::test]
+async fn verify_link_of_page_is_redeemed_by_post_only() {
+    let service = ServiceFixture::start().await;
+    for (index, language) in ["en", "de", "xx"].iter().enumerate() {
+        let token = service.token(&format!("{index}@example.org")).await;
+        let target = format!("/api/v1/verify?token={token}&hl={language}");
+        for accept in ["*/*", "application/json", "text/plain"] {
+            let scanned = service.send(request("GET", &target, &[("accept", accept)], "")).await;
+            check(&scanned, 409, "This link was requested on a page");
+        }
+        let confirmed = service.send(request("POST", &target, &[], "")).await;
+        assert_eq!(confirmed.status, 200, "{confirmed:?}");
+    }
+}
+
+#[tokio::test]
 async fn verify_only_post_replaces_existing_key() {
     let service = ServiceFixture::start().await;
     let old = service.account("ann@example.org").await;

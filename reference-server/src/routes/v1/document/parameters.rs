@@ -69,7 +69,7 @@ pub(crate) fn order() -> Value {
         "in": "path",
         "required": true,
         "description": "The id of the order.",
-        "schema": { "type": "string", "pattern": "^[A-Za-z0-9-]{1,128}$" },
+        "schema": { "type": "string", "pattern": "^[A-Za-z0-9_-]{1,128}$" },
         "examples": { "order": { "value": super::examples::order() } }
     })
 }

@@ -5,7 +5,10 @@ use http::Method;
 use serde_json::json;
 
 use super::{PurchaseFixture, post, title};
-use crate::stripe::fake::{MONTH_S, now_s};
+use crate::{
+    server::v1::{account_pages::BrowserFixture, mail_client::MailClient},
+    stripe::fake::{MONTH_S, now_s},
+};
 
 fn plan_with(plan: &str, credits: u64) -> (String, u64) {
     (plan.to_owned(), credits)
@@ -54,6 +57,44 @@ async fn subscription_ended_with_month_leaves_free_plan() -> Result<()> {
     events.reverse();
     fixture.deliver(&events).await?;
     assert_eq!(fixture.status().await?, plan_with("free", 1_200), "purchased credits were lost");
+    fixture.audit_ledger()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn plan_change_of_next_month_is_one_payment() -> Result<()> {
+    let fixture = PurchaseFixture::start().await?;
+    let mut browser = BrowserFixture::new(&fixture.server);
+    browser.sign_in(&mut MailClient::new(&fixture.data), "ann%40example.org").await?;
+    let pro = fixture.subscribe("pro").await?;
+    // The next month begins in half an hour.
+    let next_month = now_s() + 1_800;
+    fixture.deliver(&fixture.stripe.pay(&pro, next_month - MONTH_S)).await?;
+    let reply = post(&fixture.server, &fixture.key, "subscribe", "{\"plan\": \"starter\"}").await?;
+    ensure!(reply.status == 200, "{}", reply.text());
+    let list = browser.get("/account/orders").await?.text();
+    assert!(list.contains("Nothing due before"), "{list}");
+    let (_, rest) = list.split_once("account/orders/").context("no order")?;
+    let order = rest.split('"').next().unwrap_or_default().to_owned();
+    let page = browser.get(&format!("/checkout/{order}")).await?;
+    assert_eq!(title(&page), "Nothing is due now");
+    assert!(page.text().contains("the plan starter begins with the next month"), "{}", page.text());
+
+    let subscription = fixture.stripe.subscription(&pro);
+    fixture.stripe.switch(&subscription, "starter");
+    fixture.deliver(&fixture.stripe.renew(&subscription, next_month, true)).await?;
+    let invoice = fixture.stripe.latest_invoice(&subscription);
+    let list = browser.get("/account/orders").await?.text();
+    assert_eq!(list.matches("<td class=\"number\">$9.00</td>").count(), 1, "{list}");
+    let receipt = browser.get(&format!("/account/orders/{order}")).await?;
+    assert_eq!(receipt.status, 303);
+    assert!(receipt.header("location").ends_with(&format!("account/orders/{invoice}")));
+    for id in [&order, &invoice] {
+        assert_eq!(title(&browser.get(&format!("/checkout/{id}")).await?), "Paid", "{id}");
+    }
+    let export = browser.get("/account/export").await?.json();
+    let orders = export["orders"].as_array().context("no orders")?;
+    let exported = orders.iter().find(|exported| exported["id"] == json!(order)).context("no such order")?;
+    assert_eq!((&exported["paid_with"], &exported["amount_minor"]), (&json!(invoice), &json!(0)));
     fixture.audit_ledger()
 }
 
