@@ -216,6 +216,23 @@ fn primary(code: i32) -> i32 {
     if code == SHM_FULL { 13 } else { code & 0xff }
 }
 
+/// Whether this process or the system has too many open files: SQLite reports no cause if it cannot open a file.
+#[cfg(all(feature = "sqlite", unix))]
+fn is_out_of_files() -> bool {
+    use rustix::io::Errno;
+    /// More files than a connection needs. Those of the one that failed may be closed again.
+    const FILES: usize = 8;
+    // Not the database itself: closing it would end the locks of other connections of this process.
+    let opened: std::io::Result<Vec<_>> = (0..FILES).map(|_| std::fs::File::open("/")).collect();
+    let cause = opened.err().and_then(|error| Errno::from_io_error(&error));
+    cause.is_some_and(|cause| [Errno::MFILE, Errno::NFILE].contains(&cause))
+}
+
+#[cfg(all(feature = "sqlite", not(unix)))]
+fn is_out_of_files() -> bool {
+    false
+}
+
 /// Maps SQLite's result codes to errors of the ports.
 ///
 /// SQLite's messages are omitted where they add nothing: they may quote stored data.
@@ -239,6 +256,9 @@ fn from_code(code: i32, file: &Path) -> Error {
             format!("{file} is damaged or is no SQLite database: restore it from a backup, or move it away")
         }
         13 => format!("the disk is full: the database {file} cannot grow, so nothing was stored"),
+        14 if is_out_of_files() => format!(
+            "the database {file} cannot be opened: too many files are open; raise the limit (ulimit -n or LimitNOFILE)"
+        ),
         14 => format!(
             "the database {file} cannot be opened: check that the file and its folder are this user's"
         ),

@@ -51,7 +51,12 @@ fn embedder(options: &Options) -> Result<Option<Arc<dyn Embedder>>> {
     }
     #[cfg(feature = "static-embeddings")]
     if let Some(folder) = &options.embedding_model {
-        return Ok(Some(Arc::new(embedder_model2vec::StaticEmbedder::open(folder)?)));
+        let opened = embedder_model2vec::StaticEmbedder::open(folder).map_err(|error| {
+            let message = format!("chat.embedding_model: {error}");
+            transcript_core::Error::new(error.kind(), error.retry(), message)
+                .with_cause(error.cause().cloned())
+        });
+        return Ok(Some(Arc::new(opened?)));
     }
     #[cfg(feature = "chat-model")]
     if let Some(service) = &options.embeddings {
@@ -92,7 +97,7 @@ mod tests {
             (options(Some(service), None), "chat.embeddings_model must name the model"),
             (
                 options(None, folder.clone()),
-                "cannot read the embedding model /nonexistent/model/tokenizer.json",
+                "chat.embedding_model: cannot read the embedding model /nonexistent/model/tokenizer.json",
             ),
             (options(Some(named.clone()), folder), "the options select several embedding models"),
         ] {

@@ -53,7 +53,10 @@ pub(super) struct ShowArgs {
 }
 
 #[derive(Args, Debug)]
-#[command(after_help = "Examples:
+#[command(
+    override_usage = "verbatim archive export [OPTIONS] LINK...
+       verbatim archive export [OPTIONS] --all",
+    after_help = "Examples:
   verbatim archive export --all --to backup
   verbatim archive export dQw4w9WgXcQ --format srt --to subtitles
   verbatim archive export --all --format md --to notes --force
@@ -65,7 +68,8 @@ one of them has different content.
 Transcripts of withdrawn videos are not written. JSON records the withdrawal (withdrawn.json), and its \
 import withdraws the video. Damaged transcripts are named on standard error, and the export continues; the \
 exit status is 1.
-Exit status 3: nothing is archived of a named video.")]
+Exit status 3: nothing is archived of a named video."
+)]
 pub(super) struct ExportArgs {
     /// Links to the videos, or YouTube ids (after -- if one begins with -)
     #[arg(value_name = "LINK", required_unless_present = "all", conflicts_with = "all")]

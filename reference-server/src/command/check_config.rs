@@ -1,6 +1,6 @@
 //! `verbatim check-config`: prints the effective settings, and what is in the stores.
 
-use verbatim::inspect_storage;
+use verbatim::{Options, inspect_storage};
 
 use super::{
     CommandError, arguments::CheckConfigArgs, open::wait_for_connections, print, terminal::ignore_closed,
@@ -9,11 +9,7 @@ use crate::{config::Settings, mail};
 
 /// Prints all settings and warnings; with `--connect` also reads the stores.
 pub(super) async fn run(settings: &Settings, args: &CheckConfigArgs) -> Result<(), CommandError> {
-    // Options that the library refuses are errors too.
-    let mut options =
-        settings.options(&settings.server.base_url_at(settings.server.listen.socket_address()))?;
-    options.check()?;
-    mail::mailer(settings)?;
+    let mut options = check(settings)?;
     let mut text = settings.report();
     for warning in settings.warnings() {
         text.push_str(&format!("# warning: {warning}\n"));
@@ -29,4 +25,12 @@ pub(super) async fn run(settings: &Settings, args: &CheckConfigArgs) -> Result<(
         }
     }
     Ok(())
+}
+
+/// Checks what the library and the mail client refuse at a start. Returns the options of the library.
+pub(super) fn check(settings: &Settings) -> Result<Options, CommandError> {
+    let options = settings.options(&settings.server.base_url_at(settings.server.listen.socket_address()))?;
+    options.check().map_err(|error| settings.with_origin(error))?;
+    mail::mailer(settings)?;
+    Ok(options)
 }

@@ -21,8 +21,12 @@ pub(super) enum JobsCommand {
     /// List the jobs of all accounts that have not ended
     List(JsonListArgs),
     /// Pause a job, or all: videos that have started end, and nothing else starts until it is resumed
+    #[command(override_usage = "verbatim jobs pause [OPTIONS] ID
+       verbatim jobs pause [OPTIONS] --all")]
     Pause(JobArgs),
     /// Resume a job that the operator paused, or all
+    #[command(override_usage = "verbatim jobs resume [OPTIONS] ID
+       verbatim jobs resume [OPTIONS] --all")]
     Resume(JobArgs),
 }
 

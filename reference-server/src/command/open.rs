@@ -27,7 +27,11 @@ const OTHER_FOLDER: &str =
 ///
 /// A command waits until a fetch ends, whatever `limits.wait` is: that setting is for requests over HTTP.
 pub(super) async fn open(settings: &Settings) -> Result<Verbatim, CommandError> {
-    Ok(Verbatim::open(options(settings)?).await?)
+    open_with(settings, options(settings)?).await
+}
+
+async fn open_with(settings: &Settings, options: Options) -> Result<Verbatim, CommandError> {
+    Verbatim::open(options).await.map_err(|error| settings.with_origin(error).into())
 }
 
 /// Opens existing stores, for commands that read or change data.
@@ -38,7 +42,7 @@ pub(super) async fn open_existing(settings: &Settings) -> Result<Verbatim, Comma
     if let StorageOptions::Files { main, .. } = &options.storage {
         check_exists(main)?;
     }
-    Ok(Verbatim::open(options).await?)
+    open_with(settings, options).await
 }
 
 /// Reports on standard error if only transcripts are stored, as after `get` and `import`.
@@ -85,7 +89,7 @@ pub(super) async fn open_archive_read_only(settings: &Settings) -> Result<Verbat
     {
         options.storage = StorageOptions::Memory;
     }
-    Ok(Verbatim::open(options).await?)
+    open_with(settings, options).await
 }
 
 fn check_exists(file: &Path) -> Result<(), CommandError> {
@@ -108,7 +112,7 @@ pub(super) async fn open_archive_with(
     settings: &Settings,
     adapt: impl FnOnce(Options) -> Options,
 ) -> Result<Verbatim, CommandError> {
-    Ok(Verbatim::open(archive_only(adapt(options(settings)?))).await?)
+    open_with(settings, archive_only(adapt(options(settings)?))).await
 }
 
 /// Returns the options without keys and ledger.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use verbatim::Verbatim;
 
 use super::{
-    CommandError,
+    CommandError, check_config,
     service_builder::{AdminServiceBuilder, MetricsServiceBuilder, ServiceBuilder},
 };
 use crate::{
@@ -84,11 +84,18 @@ impl SettingsReloader {
     /// Applies the settings of the sources; returns the names of those that need a restart.
     async fn apply(&mut self) -> Result<Vec<&'static str>, CommandError> {
         let (settings, sources) = (self.settings.clone(), self.sources.clone());
-        let read = tokio::task::spawn_blocking(move || settings.reload(sources)).await;
+        let read = tokio::task::spawn_blocking(move || {
+            let reloaded = settings.reload(sources)?;
+            // Those that need a restart too: the next start must not fail.
+            check_config::check(&reloaded.loaded)?;
+            Ok::<_, CommandError>(reloaded)
+        });
         let reloaded =
-            read.map_err(|_| CommandError::Fault("reading the settings panicked".to_owned()))??;
-        let ReloadedSettings { settings, changed, refused } = reloaded;
-        let verbatim = self.verbatim.with_api_options(&settings.options(&self.base_url)?)?;
+            read.await.map_err(|_| CommandError::Fault("reading the settings panicked".to_owned()))??;
+        let ReloadedSettings { settings, changed, refused, .. } = reloaded;
+        let options = settings.options(&self.base_url)?;
+        let verbatim =
+            self.verbatim.with_api_options(&options).map_err(|error| settings.with_origin(error))?;
         self.service.replace(self.builder.build(&settings.server, &verbatim));
         if let Some((builder, service)) = &self.metrics_service {
             service.replace(builder.build(&settings));

@@ -80,7 +80,9 @@ pub(super) async fn run(settings: Settings, sources: SettingSources) -> Result<(
     let options = Options { observer: Some(Arc::clone(&metrics) as _), ..options };
     let mut stop = Box::pin(stop);
     let verbatim = tokio::select! {
-        opened = open_when_reachable(options, settings.storage.start_timeout) => opened?,
+        opened = open_when_reachable(options, settings.storage.start_timeout) => {
+            opened.map_err(|error| settings.with_origin(error))?
+        }
         () = &mut stop => return Ok(()),
     };
     let jobs = BackgroundJobs::start(&settings, &verbatim, &metrics, mailer)?;
@@ -138,7 +140,7 @@ fn delayed_stop(
 }
 
 /// Opens the stores, and waits at most `timeout` for database servers that cannot be reached yet.
-async fn open_when_reachable(options: Options, timeout: Duration) -> Result<Verbatim, CommandError> {
+async fn open_when_reachable(options: Options, timeout: Duration) -> Result<Verbatim, Error> {
     let is_remote = matches!(options.storage, StorageOptions::Postgres { .. });
     let policy = RetryPolicy {
         tries: u32::MAX,
@@ -154,7 +156,7 @@ async fn open_when_reachable(options: Options, timeout: Duration) -> Result<Verb
         }
         Retry::Backoff
     };
-    Ok(retry(policy, || 1.0, judge, |_| Verbatim::open(options.clone())).await?)
+    retry(policy, || 1.0, judge, |_| Verbatim::open(options.clone())).await
 }
 
 /// Jobs that run until the stop.
@@ -376,9 +378,13 @@ fn raise_trim_threshold() {
 
 fn cannot_listen(address: &ListenAddress, error: &io::Error) -> CommandError {
     let why = match error.kind() {
-        io::ErrorKind::AddrInUse => {
-            "the address is in use by another program; port 0 selects a free port".to_owned()
+        io::ErrorKind::AddrInUse => match address {
+            ListenAddress::Tcp(_) => "the address is in use by another program; port 0 selects a free port",
+            ListenAddress::Unix(_) => {
+                "another program listens at it; give another path, or stop that program"
+            }
         }
+        .to_owned(),
         io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
         io::ErrorKind::AddrNotAvailable => "this machine does not have the address".to_owned(),
         _ => error.to_string(),

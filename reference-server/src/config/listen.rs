@@ -6,7 +6,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{layers::RawSettings, value::ParseSetting};
+use super::{
+    layers::RawSettings,
+    value::{ParseSetting, word},
+};
 
 /// Prefix of a path.
 const UNIX: &str = "unix:";
@@ -82,8 +85,9 @@ impl ParseSetting for FileMode {
     const ALLOWED: &'static str = "an octal number such as \"660\"";
 
     fn read(raw: &RawSettings) -> Result<Self, Option<String>> {
-        let text = String::read(raw)?;
-        let mode = u32::from_str_radix(&text, 8).map_err(|_| None)?;
+        // Digits without quotes are octal as well, and TOML writes such numbers as 0o660.
+        let text = word(raw)?;
+        let mode = u32::from_str_radix(text.strip_prefix("0o").unwrap_or(text), 8).map_err(|_| None)?;
         if mode <= 0o777 { Ok(Self(mode)) } else { Err(None) }
     }
 

@@ -1,8 +1,9 @@
 //! Options of the library.
 
+use transcript_core::Error;
 use verbatim::Options;
 
-use super::{ConfigErrors, Settings};
+use super::{ConfigErrors, EffectiveSetting, SettingOrigin, Settings};
 
 impl Settings {
     /// Returns the options of the library; links begin with `base_url`.
@@ -13,6 +14,19 @@ impl Settings {
         let mut options = Options { storage: self.storage.options()?, ..self.options.clone() };
         options.set_base_url(base_url);
         Ok(options)
+    }
+
+    /// Adds the origin of the setting with whose name the message begins, unless it has its default.
+    pub(crate) fn with_origin(&self, error: Error) -> Error {
+        let is_named = |setting: &&EffectiveSetting| {
+            error.message().strip_prefix(setting.name).is_some_and(|rest| rest.starts_with([':', ' ']))
+        };
+        let origin = self.effective.iter().find(is_named).map(|setting| &setting.origin);
+        match origin.filter(|origin| **origin != SettingOrigin::Default) {
+            Some(origin) => Error::new(error.kind(), error.retry(), format!("{error} ({origin})"))
+                .with_cause(error.cause().cloned()),
+            None => error,
+        }
     }
 }
 
@@ -41,6 +55,24 @@ mod tests {
             format!("{:?}", Options { storage: StorageOptions::Memory, ..server }),
             format!("{:?}", Options { checkout: PaymentOptions::Sandbox, ..library })
         );
+    }
+
+    #[tokio::test]
+    async fn library_error_names_origin_of_setting() {
+        let settings = load(&[("VERBATIM_YOUTUBE__CLIENTS", "tv"), ("VERBATIM_X__FEATURES", "a b")]);
+        let options = settings.options("http://127.0.0.1:8080").unwrap();
+        let refused = settings.with_origin(options.check().unwrap_err()).to_string();
+        assert!(refused.starts_with("youtube.clients: unknown client; "), "{refused}");
+        assert!(refused.ends_with(" (environment variable VERBATIM_YOUTUBE__CLIENTS)"), "{refused}");
+        for (message, expected) in [
+            ("x.features takes names", "x.features takes names (environment variable VERBATIM_X__FEATURES)"),
+            // Defaults, other names, and no names.
+            ("ytdlp.program: not found", "ytdlp.program: not found"),
+            ("x.featureset is odd", "x.featureset is odd"),
+            ("the disk is full", "the disk is full"),
+        ] {
+            assert_eq!(settings.with_origin(Error::invalid(message)).message(), expected);
+        }
     }
 
     #[test]

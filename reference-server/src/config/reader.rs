@@ -206,10 +206,19 @@ impl<'a> SettingsReader<'a> {
         self.wrong.push(format!("{name}: {what} ({origin}); {allowed}"));
     }
 
+    /// Records that a setting is not set although it is needed, unless it is set to a value that was refused.
+    pub(super) fn refuse_unset(&mut self, name: &str, what: &dyn fmt::Display, allowed: &str) {
+        let has_error =
+            |sentence: &String| sentence.strip_prefix(name).is_some_and(|rest| rest.starts_with(": "));
+        if !self.wrong.iter().any(has_error) {
+            self.refuse(name, what, allowed);
+        }
+    }
+
     /// Records an error if `one` is set and `other`, which it requires, is not.
     pub(super) fn needs(&mut self, (one, is_set): (&str, bool), (other, is_there): (&str, bool)) {
         if is_set && !is_there {
-            self.refuse(other, &format_args!("it is not set, but {one} is"), "set both or neither");
+            self.refuse_unset(other, &format_args!("it is not set, but {one} is"), "set both or neither");
         }
     }
 

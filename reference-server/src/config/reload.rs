@@ -7,6 +7,8 @@ use super::{ConfigErrors, EffectiveSetting, SettingOrigin, SettingSources, Setti
 pub struct ReloadedSettings {
     /// The new settings.
     pub settings: Settings,
+    /// The settings of the sources, with which the next start begins.
+    pub loaded: Settings,
     /// Names of the settings that changed.
     pub changed: Vec<&'static str>,
     /// Names of the settings that were changed in the sources but require a restart. They keep their values.
@@ -31,7 +33,7 @@ impl Settings {
         let settings = Self::read(&layers, self.data.clone())?;
         let changed = self.changes(&settings);
         let refused = settings.changes(&loaded);
-        Ok(ReloadedSettings { settings, changed, refused })
+        Ok(ReloadedSettings { settings, loaded, changed, refused })
     }
 
     /// Names of the settings with different values, without those whose default follows another setting.

@@ -11,7 +11,7 @@ use url::{Host, Url};
 use super::{
     layers::RawSettings,
     listen::{FileMode, ListenAddress},
-    value::{BaseUrl, ParseSetting, WordSetting, text, without_final_dot},
+    value::{BaseUrl, ParseSetting, WordSetting, text, without_final_dot, word},
 };
 
 /// `server.*`
@@ -94,7 +94,7 @@ impl ParseSetting for AdminAddress {
     const ALLOWED: &'static str = "a port, or an IP address and a port such as 127.0.0.1:9465";
 
     fn read(raw: &RawSettings) -> Result<Self, Option<String>> {
-        let text = String::read(raw)?;
+        let text = word(raw)?;
         let port = || text.parse::<u16>().ok().map(|port| (Ipv4Addr::LOCALHOST, port).into());
         text.parse().ok().or_else(port).map(Self).ok_or(None)
     }

@@ -64,7 +64,7 @@ pub(super) fn text(raw: &RawSettings) -> Result<&str, Option<String>> {
 }
 
 /// Returns a text or bare value.
-fn word(raw: &RawSettings) -> Result<&str, Option<String>> {
+pub(super) fn word(raw: &RawSettings) -> Result<&str, Option<String>> {
     match raw {
         RawSettings::Text(text) | RawSettings::Bare(text) => Ok(text.trim()),
         RawSettings::List(_) => Err(None),

@@ -11,6 +11,7 @@ use tokio::{
     io::{AsyncRead, AsyncWrite},
     sync::Semaphore,
 };
+use transcript_core::FailureLog;
 
 use super::{
     CurrentService, Listener,
@@ -115,7 +116,10 @@ impl Connections {
             Ok(Accepted::Unix(stream, peer)) => self.spawn(stream, peer, permit),
             Err(error) if is_connection_error(&error) => {}
             Err(error) => {
-                tracing::warn!(%error, "accept failed");
+                static FAILURES: FailureLog = FailureLog::new();
+                if let Some(failures) = FAILURES.failed() {
+                    tracing::warn!(%error, failures, "accept failed");
+                }
                 tokio::time::sleep(ACCEPT_PAUSE).await;
             }
         }

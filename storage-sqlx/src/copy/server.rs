@@ -15,7 +15,7 @@ use crate::{
     PostgresOptions,
     codec::json,
     error::{DbError, DbResult, INCOMPLETE_COPY, older_target},
-    postgres::{self, bind, fault_to_error, read_row},
+    postgres::{self, bind, fault_to_error, opening_error, read_row},
     sql::{Row, Value, values},
 };
 
@@ -57,7 +57,7 @@ impl PostgresSide {
         let connecting = tokio::time::timeout(options.connect_timeout, connect_options.connect()).await;
         let connecting = connecting
             .map_err(|_| Error::unavailable(format!("{name} did not accept a connection in time")))?;
-        let db = connecting.map_err(|error| fault_to_error(error.into(), &name))?;
+        let db = connecting.map_err(|error| opening_error(fault_to_error(error.into(), &name)))?;
         let (options, holder) = (options.clone(), postgres::random_number());
         let mut server = Self { part, name, options, db, holder };
         // A role or a database may limit the time of statements.

@@ -2,7 +2,10 @@
 
 use transcript_core::Result;
 
-use super::{ARCHIVE, MAIN, PostgresArchive, PostgresOptions, PostgresStore, database::PgDatabase, schema};
+use super::{
+    ARCHIVE, MAIN, PostgresArchive, PostgresOptions, PostgresStore, database::PgDatabase, schema,
+    sqlstate::opening_error,
+};
 use crate::{
     error::DbResult,
     sql::{Database as _, Row},
@@ -68,7 +71,7 @@ pub async fn inspect_database(options: PostgresOptions) -> Result<DatabaseReport
     let database = PgDatabase::new(options, MAIN.name)?;
     let report = inspect(&database).await;
     database.close().await;
-    report
+    report.map_err(opening_error)
 }
 
 async fn inspect(database: &PgDatabase) -> Result<DatabaseReport> {

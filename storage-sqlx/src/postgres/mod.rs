@@ -76,7 +76,7 @@ pub(crate) const COUNT_ARCHIVE: &str = "UPDATE figures SET
 pub(crate) use {
     ledger::rows::{HOLD_COLUMNS, hold},
     session::{bind, read_row},
-    sqlstate::to_error as fault_to_error,
+    sqlstate::{opening_error, to_error as fault_to_error},
 };
 
 #[cfg(feature = "sqlite")]

@@ -9,7 +9,10 @@ use std::time::{Duration, Instant};
 use sqlx::{PgConnection, Row};
 use transcript_core::{Error, Result};
 
-use super::database::{PgDatabase, WriteTx, already_exists, is_missing_table, random_below};
+use super::{
+    database::{PgDatabase, WriteTx, already_exists, is_missing_table, random_below},
+    sqlstate::opening_error,
+};
 use crate::{
     error::{DbResult, INCOMPLETE_COPY, incomplete_copy},
     migration::{Migration, last_version},
@@ -70,8 +73,14 @@ const RECORD_MIGRATION: &str = "INSERT INTO verbatim_schema (part, version, name
 /// Migrates a part of the database to its newest version.
 ///
 /// # Errors
-/// [`ErrorKind::Unsupported`] if its version is newer than this program knows: nothing changes then.
+/// [`ErrorKind::Unsupported`] if its version is newer than this program knows: nothing changes then. Those of
+/// [`opening_error`].
 pub(super) async fn migrate(database: &PgDatabase, part: &'static SchemaPart) -> Result<()> {
+    migrate_in_turn(database, part).await.map_err(opening_error)
+}
+
+/// Migrates, or waits for the server that does.
+async fn migrate_in_turn(database: &PgDatabase, part: &'static SchemaPart) -> Result<()> {
     let started = Instant::now();
     let newest = part.newest();
     let holder = i64::try_from(random_below(1 << 62)).unwrap_or_default();

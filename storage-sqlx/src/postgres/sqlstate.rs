@@ -46,6 +46,8 @@ pub(super) fn retryability(fault: &DbError) -> Retryability {
 /// The server, or the session, accepts no writes: a standby after a failover.
 const READ_ONLY: &str = "25006";
 const DISK_FULL: &str = "53100";
+/// A violation of the protocol, and all errors of `PgBouncer`.
+const POOLER: &str = "08P01";
 
 fn retryability_of_code(code: &str) -> Retryability {
     match code {
@@ -111,9 +113,36 @@ pub(super) fn store_error_kind(fault: &DbError) -> Option<StoreErrorKind> {
     })
 }
 
-/// Whether the server has no connection left for this client: nothing was sent to it yet.
+/// Whether the server or its pooler has no connection left for this client: nothing was sent to it yet.
 pub(super) fn has_no_connection_left(fault: &DbError) -> bool {
-    matches!(fault, DbError::Sql(error) if code(error).as_deref() == Some("53300"))
+    let DbError::Sql(error) = fault else { return false };
+    code(error).as_deref() == Some("53300") || is_of_pooler(error, "no more connections")
+}
+
+/// Whether it is an error of `PgBouncer` with this text. `PgBouncer` has one code for all of its errors.
+fn is_of_pooler(error: &sqlx::Error, text: &str) -> bool {
+    let error = error.as_database_error();
+    error.is_some_and(|error| error.code().as_deref() == Some(POOLER) && error.message().contains(text))
+}
+
+/// Whether the database refuses this client until the operator has changed a setting, a permission or a certificate.
+fn refuses_client(error: &sqlx::Error) -> bool {
+    match code(error) {
+        Some(code) => code.starts_with("28") || matches!(&*code, "3D000" | "42501"),
+        None => is_tls_failure(error),
+    }
+}
+
+/// The error of opening a database: if the database refuses this client, a setting is wrong, and no caller should wait.
+///
+/// Later the same error is an outage: it says nothing about the stored data.
+#[cold]
+pub(crate) fn opening_error(error: Error) -> Error {
+    let cause = error.cause().and_then(|cause| cause.error().downcast_ref::<sqlx::Error>());
+    if !cause.is_some_and(refuses_client) {
+        return error;
+    }
+    Error::unsupported(error.message()).with_cause(error.cause().cloned())
 }
 
 /// Whether a unique constraint, or the statement's own check for changed rows, ended the statement.
@@ -163,7 +192,7 @@ pub(crate) fn to_error(fault: DbError, database: &str) -> Error {
 /// The server's messages are omitted: they may quote stored data.
 #[cold]
 pub(super) fn describe(fault: &DbError, database: &str) -> Error {
-    use ErrorKind::{Unavailable, Unexpected, Unsupported};
+    use ErrorKind::{Unavailable, Unexpected};
     let error = match fault {
         DbError::Rejected(error) => return error.clone(),
         DbError::Sql(error) => error,
@@ -175,8 +204,8 @@ pub(super) fn describe(fault: &DbError, database: &str) -> Error {
     };
     tracing::debug!(%error, "database call failed");
     let code = code(error);
-    if let Some((kind, message)) = code.as_deref().and_then(|code| refusal(code, database)) {
-        return Error::new(kind, Retry::Never, message);
+    if let Some(message) = code.as_deref().and_then(|code| refusal(code, database)) {
+        return Error::new(Unavailable, Retry::Never, message);
     }
     let (kind, retry, message) = match (code.as_deref(), error) {
         (Some(code), _) if retryability_of_code(code) == Retryability::Retry => (
@@ -187,19 +216,14 @@ pub(super) fn describe(fault: &DbError, database: &str) -> Error {
         (Some("57014"), _) => {
             (Unavailable, Retry::Backoff, format!("a statement on the database {database} timed out"))
         }
-        (Some(code), _) if code.starts_with("53") => (
+        (Some(code), _) if code.starts_with("53") || has_no_connection_left(fault) => (
             Unavailable,
             Retry::Backoff,
             format!("the database {database} is out of connections or memory (code {code})"),
         ),
-        // The error of a pooler for settings that it does not know.
-        (Some("08P01" | "42704"), _) => (
-            Unavailable,
-            Retry::Backoff,
-            format!(
-                "the database {database} rejects the session settings: behind a pooler, set storage.pooler = true"
-            ),
-        ),
+        (Some(code @ (POOLER | "42704")), error) => {
+            (Unavailable, Retry::Backoff, pooler_message(code, error, database))
+        }
         (Some(code), _) if retryability_of_code(code) == Retryability::Reconnect => {
             (Unavailable, Retry::Backoff, format!("the database {database} is shutting down or starting up"))
         }
@@ -207,7 +231,7 @@ pub(super) fn describe(fault: &DbError, database: &str) -> Error {
             (Unexpected, Retry::Never, format!("the database {database} rejected a statement (code {code})"))
         }
         (None, error) if is_tls_failure(error) => (
-            Unsupported,
+            Unavailable,
             Retry::Never,
             format!("no encrypted connection to the database {database}: check sslmode and its certificates"),
         ),
@@ -224,26 +248,30 @@ pub(super) fn describe(fault: &DbError, database: &str) -> Error {
     Error::new(kind, retry, message)
 }
 
-/// The error for a code after which no call succeeds until the operator has changed something.
-fn refusal(code: &str, database: &str) -> Option<(ErrorKind, String)> {
-    use ErrorKind::{Unavailable, Unsupported};
+/// The message for an error of a pooler: refused connections, or else session settings that it does not keep.
+fn pooler_message(code: &str, error: &sqlx::Error, database: &str) -> String {
+    let is_refusal =
+        ["server", "connections", "timeout", "pgbouncer"].iter().any(|word| is_of_pooler(error, word));
+    if code != POOLER || !is_refusal {
+        return format!(
+            "the database {database} rejects the session settings: behind a pooler, set storage.pooler = true"
+        );
+    }
+    format!("the database {database} or its pooler refuses connections (code {code}): its log has the cause")
+}
+
+/// The message for a code after which no call succeeds until the operator has changed something.
+fn refusal(code: &str, database: &str) -> Option<String> {
     Some(match code {
-        _ if code.starts_with("28") => (
-            Unsupported,
-            format!("the database {database} rejects this user: check name, password and pg_hba.conf"),
-        ),
-        "3D000" => (Unsupported, format!("the database {database} does not exist: create it with createdb")),
-        "42501" => (
-            Unsupported,
-            format!("the user lacks permissions in the database {database}: make the user its owner"),
-        ),
-        READ_ONLY => (
-            Unavailable,
-            format!("the database {database} is read-only: connect to the server that accepts writes"),
-        ),
-        DISK_FULL => {
-            (Unavailable, format!("the disk of the database {database} is full, so nothing was stored"))
+        _ if code.starts_with("28") => {
+            format!("the database {database} rejects this user: check name, password and pg_hba.conf")
         }
+        "3D000" => format!("the database {database} does not exist: create it with createdb"),
+        "42501" => format!("the user lacks permissions in the database {database}: make the user its owner"),
+        READ_ONLY => {
+            format!("the database {database} is read-only: connect to the server that accepts writes")
+        }
+        DISK_FULL => format!("the disk of the database {database} is full, so nothing was stored"),
         _ => return None,
     })
 }

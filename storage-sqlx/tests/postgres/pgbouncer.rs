@@ -3,15 +3,22 @@
 //! There, statements prepared by one client conflict with those of the next: the conformance suite, and many callers
 //! on few connections.
 
-use std::sync::Arc;
+use std::{
+    str::FromStr as _,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
+use sqlx::{Connection as _, PgConnection, postgres::PgConnectOptions};
 use storage_sqlx::{PostgresArchive, PostgresOptions, PostgresStore};
 use transcript_core::{
+    ErrorKind, Retry,
     accounts::{ChargeOutcome, ChargeStore},
+    ids::WalletId,
     ledger::{HoldOutcome, Ledger},
     limits::LimitRequest,
 };
-use verbatim_tests_postgres::{Pooler, TestDatabase};
+use verbatim_tests_postgres::{Cluster, Durability, Pooler, TestDatabase};
 
 use crate::common::{
     charging::{account, charge_request},
@@ -107,4 +114,48 @@ async fn pgbouncer_oversubscribed_charges_spend_exact_credits() {
     let balance = one.balance(&account.wallet, &purchased()).await.unwrap();
     assert_eq!((paid, balance.available(), balance.pools[0].spent), (10, 0, 10));
     check_audit(&*one).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pgbouncer_error_names_setting_only_if_it_is_wrong() {
+    let cluster = Cluster::start(Durability::None).unwrap();
+    let pooler = Pooler::start(&cluster).unwrap();
+    let database = cluster.database().unwrap();
+    let options = |is_pooler| PostgresOptions {
+        url: pooler.url(&database.url),
+        pooler: is_pooler,
+        timeout: Duration::from_secs(3),
+        ..PostgresOptions::new(&database.url)
+    };
+    let error = PostgresStore::open(options(false)).await.unwrap_err();
+    assert!(error.message().contains("set storage.pooler = true"), "{error}");
+
+    let store = PostgresStore::open(options(true)).await.unwrap();
+    cluster.stop().unwrap();
+    let started = Instant::now();
+    // The first calls may wait in the pooler, until it knows that the server is stopped.
+    loop {
+        let error = store.balance(&WalletId::new("w"), &purchased()).await.unwrap_err();
+        assert_eq!((error.kind(), error.retry()), (ErrorKind::Unavailable, Retry::Backoff), "{error}");
+        assert!(!error.message().contains("storage.pooler"), "{error}");
+        if error.message().contains("its pooler refuses connections") {
+            break;
+        }
+        assert!(started.elapsed() < Duration::from_secs(60), "{error}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pgbouncer_without_room_call_waits_for_connection() {
+    let database = crate::database();
+    let pooler = Pooler::start_for_clients(Cluster::shared(), 1).unwrap();
+    let options = PostgresOptions { url: pooler.url(&database.url), connections: 1, ..options(&database) };
+    // The pooler accepts no session settings.
+    let other = PgConnectOptions::from_str(&options.url).unwrap().extra_float_digits(None);
+    let other = PgConnection::connect_with(&other).await.unwrap();
+    let (store, ()) = tokio::join!(PostgresStore::open(options), async {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        other.close().await.unwrap();
+    });
+    store.unwrap();
 }

@@ -1,12 +1,13 @@
-//! The search index in PostgreSQL: the end of a build, and a video that takes too long.
+//! The search index in PostgreSQL: the end of a build, slow videos, and videos that cannot be read for a time.
 
 use std::{sync::Arc, time::Duration};
 
+use sqlx::AssertSqlSafe;
 use storage_sqlx::{PostgresArchive, PostgresOptions, PostgresSearchIndex};
 use tokio::runtime::Handle;
 use transcript_core::{
-    PageRequest, Timestamp,
-    archive::Archive as _,
+    ErrorKind, PageRequest, Retry, Timestamp,
+    archive::Archive,
     search::{ArchiveIndex, INDEX_FORMAT, Indexer, RebuildState},
     time::Clock,
 };
@@ -82,4 +83,33 @@ async fn search_slow_video_is_left_out() {
     let drop_trigger = "DROP TRIGGER wait ON search_terms";
     sqlx::raw_sql(drop_trigger).execute(&mut foreign_connection(&database).await).await.unwrap();
     assert_eq!(index_all().await, ["cold-000001", "cold-000002", "cold-000003"]);
+}
+
+/// A database that refuses to read a video says nothing about the stored transcript.
+#[tokio::test]
+async fn search_indexes_video_that_user_could_not_read() {
+    let database = crate::database();
+    let mut admin = foreign_connection(&database).await;
+    // Permissions do not bind the superuser of the tests.
+    let name = database.url.rsplit('/').next().unwrap();
+    let create_owner = format!("CREATE ROLE owner_{name} LOGIN; ALTER DATABASE {name} OWNER TO owner_{name}");
+    sqlx::raw_sql(AssertSqlSafe(create_owner)).execute(&mut admin).await.unwrap();
+    let url = database.url.replacen("verbatim@", &format!("owner_{name}@"), 1);
+    let archive = PostgresArchive::open(PostgresOptions { url, ..crate::options(&database) }).await.unwrap();
+    let index: Arc<dyn ArchiveIndex> = Arc::new(PostgresSearchIndex::of_archive(&archive));
+    let archive: Arc<dyn Archive> = Arc::new(archive);
+    archive.put(speech(1)).await.unwrap();
+    let indexer =
+        Indexer::new(Arc::clone(&archive), Arc::clone(&index), Arc::new(FrozenClock), Handle::current());
+
+    let refuse = format!("REVOKE SELECT ON bodies, cold FROM owner_{name}");
+    sqlx::raw_sql(AssertSqlSafe(refuse)).execute(&mut admin).await.unwrap();
+    let error = indexer.step().await.unwrap_err();
+    assert_eq!((error.kind(), error.retry()), (ErrorKind::Unavailable, Retry::Never), "{error}");
+    assert!(!error.is_unreadable() && error.message().contains("lacks permissions"), "{error}");
+
+    let permit = format!("GRANT SELECT ON bodies, cold TO owner_{name}");
+    sqlx::raw_sql(AssertSqlSafe(permit)).execute(&mut admin).await.unwrap();
+    while !indexer.step().await.unwrap().is_idle() {}
+    assert_eq!(index.list(PageRequest::first()).await.unwrap().items.len(), 1);
 }

@@ -10,7 +10,8 @@ use anyhow::{Context as _, Result, ensure};
 
 use super::{Cluster, ReservedPort, as_ordinary_user};
 
-/// Runs a pooler until standard input is closed. $1 is its port, $2 the server's. Prints `up` when the pooler is ready.
+/// Runs a pooler until standard input is closed. $1 is its port, $2 the server's, $3 the most clients. Prints `up` when
+/// the pooler is ready.
 const SCRIPT: &str = r#"set -u
 umask 077
 PATH=$PATH:/usr/sbin
@@ -25,7 +26,7 @@ unix_socket_dir =
 auth_type = any
 pool_mode = transaction
 default_pool_size = 4
-max_client_conn = 1000
+max_client_conn = $3
 logfile = $folder/log
 END
 pgbouncer -q "$folder/ini" &
@@ -56,12 +57,21 @@ impl Pooler {
     /// # Errors
     /// `PgBouncer` is not installed or does not start.
     pub fn start(cluster: &Cluster) -> Result<Self> {
+        Self::start_for_clients(cluster, 1_000)
+    }
+
+    /// The same for at most this many connections of clients.
+    ///
+    /// # Errors
+    /// As [`Pooler::start`].
+    pub fn start_for_clients(cluster: &Cluster, clients: u32) -> Result<Self> {
         let port = ReservedPort::new()?;
         let mut command: Command = as_ordinary_user()?;
         command
             .args(["sh", "-c", SCRIPT, "run_pooler"])
             .arg(port.number.to_string())
-            .arg(cluster.port().to_string());
+            .arg(cluster.port().to_string())
+            .arg(clients.to_string());
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().context("sh")?;
         let mut stdin = child.stdin.take().context("the pooler's script has no standard input")?;
         let mut line = String::new();

@@ -1,6 +1,10 @@
 //! The commands and their exit codes.
 
-use std::{fs::File, process::Stdio, time::Duration};
+use std::{
+    fs::File,
+    process::{Command, Stdio},
+    time::Duration,
+};
 
 use anyhow::Result;
 use serde_json::json;
@@ -134,6 +138,8 @@ fn config_invalid_setting_stops_start_and_is_named() -> Result<()> {
             assert_eq!(refused.status.code(), Some(2), "{name}: {}", text(&refused.stderr));
             let message = text(&refused.stderr).to_lowercase();
             assert!(message.contains(word), "{name}: {message}");
+            let source = format!("environment variable {}", name.to_lowercase());
+            assert!(message.contains(&source), "{name}: {message}");
         }
     }
     let file = data.path().join("settings.toml");
@@ -148,6 +154,30 @@ fn config_invalid_setting_stops_start_and_is_named() -> Result<()> {
     assert_eq!(shown.status.code(), Some(0), "{}", text(&shown.stderr));
     let shown = text(&shown.stdout) + &text(&shown.stderr);
     assert!(shown.contains("limits.free_per_month") && !shown.contains("very-secret"), "{shown}");
+    Ok(())
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn database_without_file_descriptors_names_cause() -> Result<()> {
+    let data = TempDir::new()?;
+    import_example(&data, "dQw4w9WgXcQ")?;
+    let mut messages = String::new();
+    for limit in 8..32 {
+        let stats = verbatim(data.path(), &["archive", "stats"]);
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("ulimit -n {limit}; exec \"$0\" \"$@\"")]);
+        command.arg(stats.get_program()).args(stats.get_args());
+        for (name, value) in stats.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        messages.push_str(&text(&run(command, b"")?.stderr));
+    }
+    assert!(messages.contains("too many files are open; raise the limit"), "{messages}");
+    assert!(!messages.contains("are this user's"), "{messages}");
     Ok(())
 }
 
@@ -182,7 +212,7 @@ fn help_is_printed_without_colours() -> Result<()> {
         &["import", "--help"],
         &["keys", "create", "--help"],
     ] {
-        let mut command = std::process::Command::new(super::harness::binary());
+        let mut command = Command::new(super::harness::binary());
         command.args(arguments).current_dir(data.path());
         let output = run(command, b"")?;
         assert_eq!(output.status.code(), Some(0), "{arguments:?}");

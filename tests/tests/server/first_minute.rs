@@ -146,6 +146,24 @@ async fn serve_on_a_terminal_prints_first_steps() -> Result<()> {
     Ok(())
 }
 
+/// The error of a missing argument shows both forms of the command.
+#[test]
+fn missing_argument_error_shows_all_forms() -> Result<()> {
+    for (command, forms) in [
+        (["jobs", "pause"], ["verbatim jobs pause [OPTIONS] ID", "verbatim jobs pause [OPTIONS] --all"]),
+        (["jobs", "resume"], ["verbatim jobs resume [OPTIONS] ID", "verbatim jobs resume [OPTIONS] --all"]),
+        (
+            ["archive", "export"],
+            ["verbatim archive export [OPTIONS] LINK...", "verbatim archive export [OPTIONS] --all"],
+        ),
+    ] {
+        let (status, _, stderr) = output_of(bare(&command))?;
+        assert_eq!(status, Some(2), "{command:?}");
+        assert!(forms.iter().all(|form| stderr.contains(form)), "{command:?}: {stderr}");
+    }
+    Ok(())
+}
+
 /// A second server at the same address says what is wrong and what to do.
 #[tokio::test(flavor = "multi_thread")]
 async fn address_in_use_is_explained() -> Result<()> {
@@ -155,6 +173,14 @@ async fn address_in_use_is_explained() -> Result<()> {
     let (status, _, stderr) = output_of(verbatim(folder, &["serve", "--listen", first.address()]))?;
     assert_eq!(status, Some(1));
     assert!(stderr.contains("in use by another program; port 0"), "{stderr}");
+    let socket = format!("unix:{}", data.path().join("socket").display());
+    let base = ("VERBATIM_SERVER__BASE_URL", "https://example.org");
+    let _at_socket = ServerFixture::start_at(&other, &socket, &[base])?;
+    let mut second = verbatim(data.path(), &["serve", "--listen", &socket]);
+    second.env(base.0, base.1);
+    let (status, _, stderr) = output_of(second)?;
+    assert_eq!(status, Some(1));
+    assert!(stderr.contains("another program listens at it") && !stderr.contains("port 0"), "{stderr}");
     Ok(())
 }
 

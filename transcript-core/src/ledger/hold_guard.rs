@@ -150,7 +150,7 @@ impl HoldManager {
         Ok(match retry_uncertain(first_try, || retry_store(policy, spend)).await? {
             (Ok(outcome), is_certain) => SpendResult::new(outcome, is_certain),
             (Err(error), _) => {
-                tracing::error!(hold = %request.id, %error, "spend outcome unknown");
+                log_failure!(error, [hold = %request.id, %error], "spend outcome unknown");
                 SpendResult::Unknown
             }
         })

@@ -61,6 +61,7 @@ impl IndexStorage {
             Self::Shared(index) => return Ok(OpenIndex { index: watched(index), file: None }),
             Self::File(path) => path,
         };
+        check_archive_folder(path)?;
         let options = || storage_sqlx::SqliteOptions::new(path);
         let index = match storage_sqlx::SqliteSearchIndex::open(options()).await {
             Err(error) if error.is_unreadable() => {
@@ -108,6 +109,21 @@ impl IndexStorage {
         }
         tracing::warn!(file = %path.display(), %error, "search index unreadable; it is deleted and built again");
         Ok(())
+    }
+}
+
+/// Checks that the folder of the archive exists, in which the index has its own.
+///
+/// While it is moved away, a new index would create it again, and what is moved back would end in it.
+#[cfg(feature = "sqlite")]
+fn check_archive_folder(index: &Path) -> Result<()> {
+    let folder = index.parent().and_then(Path::parent).filter(|folder| !folder.as_os_str().is_empty());
+    match folder.filter(|folder| !folder.is_dir()) {
+        Some(folder) => Err(Error::unavailable(format!(
+            "the search index cannot be opened: the folder {} does not exist; move it back",
+            folder.display()
+        ))),
+        None => Ok(()),
     }
 }
 

@@ -88,6 +88,26 @@ async fn indexer_without_work_merges_index_in_file() {
     assert!(is_merged(), "{index:?}");
 }
 
+#[cfg(all(feature = "sqlite", unix))]
+#[tokio::test]
+async fn index_is_not_created_while_folder_is_moved_away() {
+    let parent = tempfile::tempdir().unwrap();
+    let (data, away) = (parent.path().join("data"), parent.path().join("away"));
+    let storage = StorageOptions::ArchiveFile(data.join("archive.db"));
+    let verbatim = open_with_videos_in(storage).await;
+    index_all(&verbatim).await;
+    std::fs::rename(&data, &away).unwrap();
+    for _ in 0..2 {
+        let error = verbatim.search().status().await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+        assert!(error.message().contains("move it back"), "{error}");
+    }
+    assert!(!data.exists());
+    std::fs::rename(&away, &data).unwrap();
+    let state = verbatim.search().status().await.unwrap();
+    assert_eq!((state.tracks, state.is_complete), (VIDEOS, true));
+}
+
 /// A server of a later version builds the index: another process must not wait for it without a pause.
 #[tokio::test]
 async fn index_of_later_version_ends_steps_and_is_rebuilt() {

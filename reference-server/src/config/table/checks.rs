@@ -14,14 +14,14 @@ const SECRET_KEY_PREFIXES: [&str; 2] = ["sk_", "rk_"];
 pub(super) fn check_server(reader: &mut SettingsReader<'_>, all: &mut Settings) {
     if all.server.listen.path().is_some() && all.server.base_url.is_none() {
         let what = "it is not set, but server.listen is a unix socket, which has no address for links";
-        reader.refuse("server.base_url", &what, "give the address that clients use");
+        reader.refuse_unset("server.base_url", &what, "give the address that clients use");
     }
 }
 
 pub(super) fn check_cdn(reader: &mut SettingsReader<'_>, all: &mut Settings) {
     if all.cdn.purge_secret.is_some() && all.cdn.purge_url.is_none() {
         let what = "it is not set, but cdn.purge_secret is";
-        reader.refuse("cdn.purge_url", &what, "set both, or only cdn.purge_url");
+        reader.refuse_unset("cdn.purge_url", &what, "set both, or only cdn.purge_url");
     }
 }
 
@@ -123,7 +123,7 @@ pub(super) fn check_payments(reader: &mut SettingsReader<'_>, all: &mut Settings
     let StripeOptions { secret_key, webhook_secrets, .. } = &all.stripe;
     if !secret_key.is_empty() && webhook_secrets.is_empty() {
         let what = "none is set, but stripe.secret_key is: payments could not be confirmed";
-        reader.refuse("stripe.webhook_secrets", &what, "set both or neither");
+        reader.refuse_unset("stripe.webhook_secrets", &what, "set both or neither");
     }
     // Without the key nothing would be for sale, and a local server would open the sandbox.
     reader.needs(

@@ -30,6 +30,21 @@ fn settings_that_require_each_other_are_refused_alone() {
 }
 
 #[test]
+fn refused_value_is_not_reported_as_unset() {
+    for (file, expect) in [
+        ("mail.smtp_url = \"smtp://h\"\nmail.from = \"foo\"", "mail.from: "),
+        ("speech.base_url = \"ftp://h\"\nspeech.model = \"m\"", "speech.base_url: "),
+        ("cdn.purge_url = \"ftp://h\"\ncdn.purge_secret = \"hush\"", "cdn.purge_url: "),
+        ("server.listen = \"unix:/run/v\"\nserver.base_url = \"h\"", "server.base_url: "),
+        ("stripe.secret_key = \"sk_hush\"\nstripe.webhook_secrets = [\"a b\"]", "stripe.webhook_secrets: "),
+    ] {
+        let problem = load(file, &[], &[]).unwrap_err();
+        assert!(problem.starts_with(expect) && problem.lines().count() == 1, "{file}: {problem}");
+        assert!(problem.contains("not allowed") && !problem.contains("is not set"), "{file}: {problem}");
+    }
+}
+
+#[test]
 fn stripe_secrets_that_are_none_are_refused() {
     let load = |key: &str, secret: &str| {
         let file =

@@ -12,7 +12,7 @@ fn reload(before: &str, after: &str) -> (Settings, Vec<&'static str>, Vec<&'stat
     std::fs::write(&file, before).unwrap();
     let settings = Settings::load(sources.clone()).unwrap();
     std::fs::write(&file, after).unwrap();
-    let ReloadedSettings { settings, changed, refused } = settings.reload(sources).unwrap();
+    let ReloadedSettings { settings, changed, refused, .. } = settings.reload(sources).unwrap();
     (settings, changed, refused)
 }
 

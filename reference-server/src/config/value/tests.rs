@@ -1,6 +1,7 @@
 use ipnet::IpNet;
 
 use super::*;
+use crate::config::{FileMode, server::AdminAddress};
 
 fn read<T: ParseSetting>(value: &str) -> Option<String> {
     T::read(&RawSettings::Text(value.to_owned())).ok().map(|value| value.show())
@@ -67,6 +68,22 @@ fn address_text_is_parsed() {
         ("a.example", None),
     ] {
         assert_eq!(read::<BaseUrl>(text).as_deref(), expect, "{text}");
+    }
+}
+
+#[test]
+fn port_and_mode_need_no_quotes() {
+    let admin = |raw| AdminAddress::read(&raw).map(|address| address.show());
+    let mode = |raw| FileMode::read(&raw).map(|mode| mode.show());
+    for raw in [RawSettings::Bare, RawSettings::Text] {
+        assert_eq!(admin(raw("9465".to_owned())), Ok("\"127.0.0.1:9465\"".to_owned()));
+        assert_eq!(admin(raw("94650".to_owned())), Err(None));
+        for text in ["660", "0o660"] {
+            assert_eq!(mode(raw(text.to_owned())), Ok("\"660\"".to_owned()));
+        }
+        for text in ["999", "7777", "true", "-1"] {
+            assert_eq!(mode(raw(text.to_owned())), Err(None), "{text}");
+        }
     }
 }
 

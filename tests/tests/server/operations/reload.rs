@@ -357,6 +357,32 @@ async fn reload_of_invalid_file_changes_nothing() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn reload_refuses_what_next_start_refuses() -> Result<()> {
+    let fixture = ReloadFixture::start(None, "").await?;
+    // None of these is changed by a reload, and all are checked by the library.
+    let refused = [
+        ("youtube.clients = [\"tv\"]", "youtube.clients: unknown client"),
+        ("youtube.web_version = \"x\"", "youtube.web_version must be"),
+        ("x.features = [\"a b\"]", "x.features takes names"),
+        ("ytdlp.program = \"/nonexistent/yt-dlp\"", "ytdlp.program: program /nonexistent/yt-dlp not found"),
+        ("upstream.ca_file = \"/etc/passwd\"", "upstream.ca_file /etc/passwd: it holds no certificate"),
+    ];
+    for (setting, sentence) in refused {
+        fixture.reload(&format!("{setting}\nlimits.misses_per_network_per_minute = 1\n")).await?;
+        fixture.observed.wait_for_log(&format!("settings were not reloaded: {sentence}")).await?;
+        fixture.check_figure("verbatim_config_last_reload_successful", 0.0).await?;
+    }
+    let log = fixture.observed.log()?;
+    assert_eq!(log.matches("verbatim.toml, line 2)").count(), refused.len(), "{log}");
+    assert!(!log.contains("settings reloaded"), "{log}");
+    assert_eq!(fixture.misses_until_limit(3).await?, 3);
+    fixture.reload("limits.misses_per_network_per_minute = 4\n").await?;
+    fixture.check_figure("verbatim_config_last_reload_successful", 1.0).await?;
+    assert_eq!(fixture.misses_until_limit(3).await?, 1);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn log_level_follows_reload_and_user_signal() -> Result<()> {
     let mut fixture = ReloadFixture::start(None, "").await?;
     let is_logged = async |path: &str| -> Result<bool> {

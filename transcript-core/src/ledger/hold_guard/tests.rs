@@ -334,4 +334,10 @@ async fn hold_guard_outage_does_not_fill_log() {
         report_end(guard.id(), &[3], Err(Error::unavailable("the ledger is down")));
     }
     assert!(warnings.load(Ordering::Relaxed) <= 2, "{warnings:?} lines about extensions and settlements");
+    warnings.store(0, Ordering::Relaxed);
+    for _ in 0..8 {
+        assert!(matches!(fixture.manager.spend(&fixture.request(1)).await, Ok(SpendResult::Unknown)));
+    }
+    // The time of these spends is less than a minute; extensions are logged each minute.
+    assert!(warnings.load(Ordering::Relaxed) <= 3, "{warnings:?} lines about extensions and spends");
 }

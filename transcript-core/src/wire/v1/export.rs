@@ -110,7 +110,7 @@ pub struct ExportedOrder {
     pub item: String,
     /// Number of credits; for a plan, credits per month.
     pub credits: u64,
-    /// Price in the currency's smallest unit.
+    /// Price in the currency's smallest unit; 0 if `paid_with` is set.
     pub amount_minor: u64,
     /// ISO 4217 code of the currency, in lower case.
     pub currency: String,
@@ -118,6 +118,8 @@ pub struct ExportedOrder {
     pub state: String,
     /// Number of credits revoked after refunds.
     pub taken_back: u64,
+    /// Id of the order whose payment paid this one, too.
+    pub paid_with: Option<String>,
 }
 
 /// Entry of an account's credits.
@@ -205,16 +207,18 @@ impl From<&Order> for ExportedOrder {
             OrderItem::Pack(name) => ("pack", name.as_str()),
             OrderItem::Plan(plan) => ("plan", plan.as_str()),
         };
+        let paid_with = order.paid_with();
         Self {
             id: order.id.to_string(),
             at: order.created_at.to_string(),
             kind: kind.to_owned(),
             item: item.to_owned(),
             credits: order.credits,
-            amount_minor: order.amount_minor,
+            amount_minor: if paid_with.is_some() { 0 } else { order.amount_minor },
             currency: order.currency.clone(),
             state: order.state.as_str().to_owned(),
             taken_back: order.refunded_credits.last().copied().unwrap_or_default(),
+            paid_with: paid_with.map(|id| id.to_string()),
         }
     }
 }
