@@ -81,7 +81,7 @@ def test_metadata_of_transcript_is_returned():
         ({"metadata": METADATA._replace(published_at=datetime.datetime(2023, 1, 1))}, ValueError, "time zone"),
         ({"metadata": METADATA._replace(author_id=7)}, TypeError, "str"),
         ({"metadata": METADATA._replace(duration=-1)}, ValueError, "duration"),
-        ({"metadata": {}}, AttributeError, "title"),
+        ({"metadata": {}}, TypeError, "metadata must be a VideoMetadata"),
         ({"chapters": [("", 0)]}, vt.InvalidInput, "chapter"),
         ({"chapters": [("a", 0), ("b", 0)]}, vt.InvalidInput, "chapters"),
         ({"chapters": [("a", -1)]}, ValueError, "start"),
