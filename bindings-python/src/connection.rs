@@ -151,7 +151,7 @@ fn server_client(
 /// The exception for an invalid argument of `Client`, whose names replace those of the settings.
 fn client_exception(py: Python<'_>, error: &Error) -> PyErr {
     let message = error.message().replace("service.base_url", "base_url").replace("service.api_key", "key");
-    core_exception(py, &Error::new(error.kind(), error.retry(), message).with_cause(error.cause().cloned()))
+    core_exception(py, &error.clone().with_message(message))
 }
 
 pub(crate) fn json_object<'py>(py: Python<'py>, body: &impl Serialize) -> PyResult<Bound<'py, PyAny>> {

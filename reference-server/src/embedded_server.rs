@@ -79,7 +79,7 @@ fn with_option_names(error: &Error) -> Error {
         Some(rest) => format!("webhook_ca_file{rest}"),
         None => error.message().to_owned(),
     };
-    Error::new(error.kind(), error.retry(), message).with_cause(error.cause().cloned())
+    error.clone().with_message(message)
 }
 
 fn parse_all<T: ParseSetting>(name: &str, values: &[String]) -> Result<Vec<T>> {

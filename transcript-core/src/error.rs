@@ -119,6 +119,12 @@ impl Error {
         Self { kind, retry, message: message.into(), cause: None }
     }
 
+    /// This error with another message.
+    #[must_use]
+    pub fn with_message(self, message: impl Into<String>) -> Self {
+        Self { message: message.into(), ..self }
+    }
+
     /// Sets the error behind this one.
     #[must_use]
     pub fn with_cause(self, cause: Option<ErrorCause>) -> Self {

@@ -53,8 +53,7 @@ fn embedder(options: &Options) -> Result<Option<Arc<dyn Embedder>>> {
     if let Some(folder) = &options.embedding_model {
         let opened = embedder_model2vec::StaticEmbedder::open(folder).map_err(|error| {
             let message = format!("chat.embedding_model: {error}");
-            transcript_core::Error::new(error.kind(), error.retry(), message)
-                .with_cause(error.cause().cloned())
+            error.with_message(message)
         });
         return Ok(Some(Arc::new(opened?)));
     }

@@ -23,8 +23,10 @@ impl Settings {
         };
         let origin = self.effective.iter().find(is_named).map(|setting| &setting.origin);
         match origin.filter(|origin| **origin != SettingOrigin::Default) {
-            Some(origin) => Error::new(error.kind(), error.retry(), format!("{error} ({origin})"))
-                .with_cause(error.cause().cloned()),
+            Some(origin) => {
+                let message = format!("{error} ({origin})");
+                error.with_message(message)
+            }
             None => error,
         }
     }

@@ -102,8 +102,7 @@ const MAIN_POINT_PHRASES: &str =
 /// It then has one of [`WHOLE_VIDEO_PHRASES`] and no other word of the transcript that is not generic, or asks for the
 /// main points, and has no other word that is not generic.
 pub(super) fn is_whole(message: &str, index: &SearchIndex) -> bool {
-    !OTHER_VIDEO_PHRASES.split('|').any(|phrase| message.contains(phrase))
-        && (has_whole_phrase(message, index) || asks_for_main_points(message, index))
+    !names_other_video(message) && (has_whole_phrase(message, index) || asks_for_main_points(message, index))
 }
 
 /// Whether a request has a word for a summary, and does not limit it to a part of the video, or mean another
@@ -113,7 +112,12 @@ pub(super) fn asks_for_summary(message: &str) -> bool {
     let is_request = |phrase: &str| message.match_indices(phrase).any(|(at, _)| begins_word(&message, at));
     SUMMARY_PHRASES.split('|').any(is_request)
         && !PART_PHRASES.split('|').any(|phrase| message.contains(phrase))
-        && !OTHER_VIDEO_PHRASES.split('|').any(|phrase| message.contains(phrase))
+        && !names_other_video(&message)
+}
+
+/// Whether a message in lower case names another video than this one.
+fn names_other_video(message: &str) -> bool {
+    OTHER_VIDEO_PHRASES.split('|').any(|phrase| message.contains(phrase))
 }
 
 /// Whether a message has a phrase that begins a word; in a script without spaces, anywhere.
