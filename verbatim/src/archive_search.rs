@@ -100,11 +100,21 @@ impl SearchService {
 
     /// Finds the videos of the archive whose transcripts match a query; see [`transcript_core::search`].
     ///
-    /// While the index is built, transcripts may be missing: the total is a lower bound then.
+    /// While the index is built, or while more than 64 archived videos wait for it, transcripts may be missing: the total
+    /// is a lower bound then.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] if the cursor is none of this search; otherwise errors of the archive and of the index.
+    /// [`ErrorKind::Invalid`] if the cursor is none of this search; otherwise errors of the archive and of the index. A
+    /// damaged index in a file is deleted and built again.
     pub async fn search(&self, params: &SearchParams) -> Result<SearchPage> {
+        match self.search_once(params).await {
+            // The damaged index was deleted: this search begins to build a new one, or finds what is built of it.
+            Err(error) if error.kind() == ErrorKind::Corrupt => self.search_once(params).await,
+            found => found,
+        }
+    }
+
+    async fn search_once(&self, params: &SearchParams) -> Result<SearchPage> {
         let parts = self.parts().await?;
         if !self.state.is_followed.load(Ordering::Relaxed) {
             for _ in 0..CATCH_UP_STEPS {
@@ -115,8 +125,9 @@ impl SearchService {
         }
         // Read before the search, and not again once the build has ended. In a later build, too, rows may be missing or
         // outdated: an index is built again because it differs from the archive.
-        let is_complete = parts.index.is_complete()
+        let is_built = parts.index.is_complete()
             || self.check_index(parts.index.rebuild_state().await).await?.is_complete;
+        let is_complete = is_built && !self.check_index(parts.indexer.is_behind().await).await?;
         let found = parts.search.search(params).await;
         let mut page = self.check_index(found).await?;
         page.total.is_exact &= is_complete;
@@ -203,9 +214,10 @@ impl SearchService {
     /// Starts to index what changes, and to build the index where it is incomplete, in the background.
     ///
     /// Of the servers on one database, one at a time does it; the observers of all receive the state of the index twice
-    /// a second. Must be called inside a Tokio runtime.
+    /// a second.
     pub fn start(&self, observer: IndexObserver) -> JobHandle {
         self.state.is_followed.store(true, Ordering::Relaxed);
+        let _runtime = self.state.runtime.enter();
         IndexerJob { service: self.clone(), observer }.start()
     }
 

@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::{
-    generic_words::shown_language,
+    generic_words::{is_generic_word, shown_language},
     tokenizer::{Term, terms},
 };
 
@@ -167,6 +167,11 @@ impl CommonWords {
         let has_pronoun = |ngram: &str| ngram.contains(|letter| self.pronouns.contains(letter));
         is_common_ngram(ngram) || (has_pronoun(ngram) && !CHINESE_WORDS.contains(&ngram))
     }
+}
+
+/// Whether a folded word is a common word of any list and generic in a language.
+pub(crate) fn is_frequent_word(word: &str, language: &str) -> bool {
+    is_common_word(word) && is_generic_word(word, language)
 }
 
 /// Whether a folded word carries no information about the subject.

@@ -57,6 +57,31 @@ pub(super) fn fold_char(c: char, mut each: impl FnMut(char)) {
     }
 }
 
+/// Digits of zero, from which the digits of a script follow in order: Arabic, Persian, the scripts of India, Thai, Lao,
+/// Tibetan, Burmese, Khmer, and those of full width.
+const ZEROS: [char; 18] = [
+    '\u{660}', '\u{6F0}', '\u{966}', '\u{9E6}', '\u{A66}', '\u{AE6}', '\u{B66}', '\u{BE6}', '\u{C66}',
+    '\u{CE6}', '\u{D66}', '\u{DE6}', '\u{E50}', '\u{ED0}', '\u{F20}', '\u{1040}', '\u{17E0}', '\u{FF10}',
+];
+
+/// A decimal digit, or a separator of an Arabic number, as that of ASCII; any other character as it is.
+pub(super) fn folded_digit(c: char) -> char {
+    let value = |zero: char| u32::from(c).checked_sub(u32::from(zero)).filter(|value| *value < 10);
+    match c {
+        '\u{66B}' => '.',
+        '\u{66C}' => ',',
+        _ if c.is_ascii() || !c.is_numeric() => c,
+        _ => ZEROS.into_iter().find_map(value).and_then(|value| char::from_digit(value, 10)).unwrap_or(c),
+    }
+}
+
+/// The numbers of a fraction that is one character: `1/2` for `½`; `None` for any other.
+pub(super) fn fraction_numbers(c: char) -> Option<String> {
+    let ascii = |part: char| if part == '\u{2044}' { '/' } else { part };
+    let is_fraction = matches!(c, '¼'..='¾' | '\u{2150}'..='\u{215F}' | '\u{2189}');
+    is_fraction.then(|| NFKD.normalize_iter(once(c)).map(ascii).collect())
+}
+
 /// The sign that may be written for a nasal consonant and a virama before a consonant of its class: `हिन्दी` is हिंदी.
 ///
 /// It is so in Devanagari and Gujarati. Bengali has the sign before the consonants of `ক` alone.

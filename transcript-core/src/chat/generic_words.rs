@@ -111,8 +111,9 @@ pub(super) fn is_saying_verb(word: &str, language: &str) -> bool {
     FOLDED_SAYING_VERBS.get(language).is_some_and(|verbs| verbs.contains(word))
 }
 
-/// Whether a folded word or n-gram is generic in a language.
+/// Whether a folded word or n-gram is generic in a language. Both written forms of Norwegian have the list of `no`.
 pub(super) fn is_generic_word(word: &str, language: &str) -> bool {
+    let language = if matches!(language, "nb" | "nn") { "no" } else { language };
     let bit = LANGUAGES.iter().position(|(other, _)| *other == language);
     bit.is_some_and(|bit| GENERIC_WORDS.get(word).is_some_and(|languages| languages >> bit & 1 == 1))
 }

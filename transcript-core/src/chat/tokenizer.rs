@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use icu_normalizer::properties::CanonicalCompositionBorrowed;
 
-use super::fold::{fold_char, is_mark, is_point, nasal_sign};
+use super::fold::{fold_char, folded_digit, fraction_numbers, is_mark, is_point, nasal_sign};
 use super::separated_number::SeparatedNumber;
 use crate::transcript::is_unspaced;
 use crate::transcript::script::{Script, char_script};
@@ -64,6 +64,7 @@ pub(super) fn terms(text: &str, mut each: impl FnMut(Term<'_>)) {
 /// - Katakana are Hiragana, and kana keep their voicing marks. [`terms`] keeps Katakana apart and drops the marks: the
 ///   common words of chat are in Hiragana, and folded.
 /// - Thai and Lao keep their tone marks, and the parts of a Korean syllable are the syllable.
+/// - Digits of other scripts are those of ASCII, and a fraction such as `½` is its two numbers.
 /// - A number with separators between its thousands is also a word of its digits.
 /// - A nasal consonant of Hindi has the sign that is written for it; see [`nasal_sign`].
 pub(crate) fn terms_with_ranges<'a>(
@@ -141,6 +142,7 @@ impl NgramTokenizer {
     }
 
     fn push_char(&mut self, c: char, each: &mut impl FnMut(Term<'_>, Range<usize>, TokenKind)) {
+        let c = if self.for_archive { folded_digit(c) } else { c };
         if c.is_ascii_alphanumeric() {
             self.end_run(each);
             self.start_word();
@@ -173,6 +175,8 @@ impl NgramTokenizer {
                 _ => fold_char(c, |letter| self.run.push(letter)),
             }
             self.run_positions.resize(self.run.len(), self.position..self.position + 1);
+        } else if let Some(numbers) = fraction_numbers(c).filter(|_| self.for_archive) {
+            self.add_fraction(&numbers, each);
         } else if c.is_alphanumeric() {
             self.end_run(each);
             self.start_word();
@@ -219,6 +223,18 @@ impl NgramTokenizer {
             *letter = COMPOSITION.compose(*letter, mark).unwrap_or(*letter);
             range.end = self.position + 1;
         }
+    }
+
+    /// Adds the words that `1/2` has for the character `½`.
+    fn add_fraction(&mut self, numbers: &str, each: &mut impl FnMut(Term<'_>, Range<usize>, TokenKind)) {
+        self.end_word(each);
+        self.end_run(each);
+        self.end_number(each);
+        let range = self.position..self.position + 1;
+        for number in numbers.split('/').filter(|number| !number.is_empty()) {
+            each(Term::Word(number, number), range.clone(), TokenKind::Ordered);
+        }
+        self.separator = None;
     }
 
     /// Makes a nasal consonant at the end of the word the sign that is written for it before a letter.

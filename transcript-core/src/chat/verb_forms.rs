@@ -1,7 +1,9 @@
 //! Forms of verbs, and irregular plurals, that stemmers keep apart: a speaker says "I drank", and a question asks what
 //! she drinks.
 
-use std::{collections::HashMap, sync::LazyLock};
+use std::{borrow::Cow, collections::HashMap, sync::LazyLock};
+
+use super::generic_words::is_generic_word;
 
 /// English verbs and nouns with irregular forms, each with its forms.
 const ENGLISH: &str = "beat beaten|become became|begin began begun|bend bent|bind bound|bite bitten|blow blew blown|\
@@ -16,7 +18,9 @@ const ENGLISH: &str = "beat beaten|become became|begin began begun|bend bent|bin
     spell spelt|spend spent|spin spun|spring sprang sprung|stand stood|steal stole stolen|stick stuck|sting stung|\
     strike struck|swear swore sworn|sweep swept|swim swam swum|swing swung|teach taught|tear tore torn|think thought|\
     throw threw thrown|understand understood|wake woke woken|wear wore worn|weave wove woven|weep wept|win won|\
-    write wrote written|child children|woman women|man men|foot feet|tooth teeth|mouse mice";
+    write wrote written|child children|woman women|man men|foot feet|tooth teeth|mouse mice|goose geese|\
+    calf calves|half halves|knife knives|leaf leaves|life lives|loaf loaves|thief thieves|wife wives|\
+    wolf wolves|analysis analyses|crisis crises|criterion criteria|phenomenon phenomena";
 
 /// Each form with its verb or noun.
 static ENGLISH_FORMS: LazyLock<HashMap<&'static str, &'static str>> = LazyLock::new(|| {
@@ -40,6 +44,10 @@ const LETTERS_MIN: usize = 3;
 const RUSSIAN_LETTERS_MIN: usize = 2;
 const RUSSIAN_OTHERS: [&str; 4] = ["ет", "ит", "ят", "ют"];
 
+/// Endings of Portuguese plurals, each with that of the singular, and the letters that are before it.
+const PORTUGUESE_PLURALS: [(&str, &str, usize); 4] =
+    [("oes", "ao", 2), ("aes", "ao", 3), ("ais", "al", 2), ("eis", "el", 2)];
+
 /// Whether two different folded words are forms of one verb of a language: "drank" and "drink", `kocht` and `koche`.
 pub(super) fn are_one_verb(language: &str, one: &str, other: &str) -> bool {
     match language {
@@ -53,8 +61,24 @@ pub(super) fn are_one_verb(language: &str, one: &str, other: &str) -> bool {
 }
 
 /// The verb or noun of an irregular form, or of itself: "steal" for the folded word "stole"; `None` for other words.
-pub(crate) fn irregular_base(language: &str, word: &str) -> Option<&'static str> {
-    (language == "en").then(|| ENGLISH_FORMS.get(word).copied()).flatten()
+///
+/// In Portuguese, the singular of a plural whose stem the rules keep apart: `nacao` for `nacoes`.
+pub(crate) fn irregular_base(language: &str, word: &str) -> Option<Cow<'static, str>> {
+    match language {
+        "en" => ENGLISH_FORMS.get(word).copied().map(Cow::Borrowed),
+        "pt" => portuguese_singular(word).map(Cow::Owned),
+        _ => None,
+    }
+}
+
+fn portuguese_singular(word: &str) -> Option<String> {
+    let singular = |(plural, ending, letters): &(&str, &str, usize)| {
+        let rest = word.strip_suffix(plural).filter(|rest| has_letters(rest, *letters))?;
+        Some(format!("{rest}{ending}"))
+    };
+    let singular = PORTUGUESE_PLURALS.iter().find_map(singular)?;
+    // `quais` and `jamais` are no plurals.
+    (word != "jamais" && !is_generic_word(word, "pt")).then_some(singular)
 }
 
 fn english_verb(word: &str) -> Option<&'static str> {
@@ -122,7 +146,23 @@ mod tests {
         ] {
             assert_eq!(are_one_verb(language, &fold(one), &fold(other)), expect, "{one} {other}");
         }
-        assert_eq!(irregular_base("en", "stole"), Some("steal"));
-        assert_eq!(irregular_base("en", "harbour").or(irregular_base("de", "fed")), None);
+        for (language, word, expect) in [
+            ("en", "stole", Some("steal")),
+            ("en", "wolves", Some("wolf")),
+            ("en", "crises", Some("crisis")),
+            ("en", "harbour", None),
+            ("de", "fed", None),
+            ("pt", "nações", Some("nacao")),
+            ("pt", "limões", Some("limao")),
+            ("pt", "animais", Some("animal")),
+            ("pt", "hotéis", Some("hotel")),
+            ("pt", "reais", Some("real")),
+            ("pt", "quais", None),
+            ("pt", "jamais", None),
+            ("pt", "mães", None),
+            ("es", "animais", None),
+        ] {
+            assert_eq!(irregular_base(language, &fold(word)).as_deref(), expect, "{language} {word}");
+        }
     }
 }

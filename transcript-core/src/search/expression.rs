@@ -1,7 +1,7 @@
 //! What an index is asked for: a query as an expression over its terms.
 
 use super::{
-    SearchQuery,
+    SearchFilters, SearchQuery,
     months::month_prefixes,
     phrase::RUN_END,
     query::{PHRASE_WORDS_MAX, QueryTerm, ordered_terms},
@@ -123,24 +123,13 @@ impl SearchQuery {
         let mut all: Vec<_> =
             self.groups.iter().filter_map(|group| any(group.iter().map(condition).collect())).collect();
         let word_groups = all.len();
-        let filters = &self.filters;
-        all.extend(any(filters
-            .languages
-            .iter()
-            .flat_map(|tag| tag.primaries().map(move |primary| language_script_term(tag, primary)))
-            .map(TermCondition::Term)
-            .collect()));
-        all.extend(any(filters
-            .platforms
-            .iter()
-            .map(|name| TermCondition::Term(platform_term(*name)))
-            .collect()));
-        all.extend(any(filters.channels.iter().flatten().cloned().map(TermCondition::Channel).collect()));
-        if all.is_empty() && (filters.before.is_some() || filters.after.is_some()) {
+        all.extend(filter_conditions(&self.filters));
+        if all.is_empty() && self.has_filters() {
             all.push(TermCondition::Term(any_term()));
         }
-        let none = self.excluded.iter().map(condition).collect();
-        let (before, after) = (filters.before, filters.after);
+        let none = self.excluded.iter().map(condition);
+        let none = none.chain(filter_conditions(&self.excluded_filters)).collect();
+        let (before, after) = (self.filters.before, self.filters.after);
         (!all.is_empty()).then_some(IndexQuery { all, none, before, after, word_groups })
     }
 
@@ -163,7 +152,7 @@ impl SearchQuery {
                 RunMode::Strict => run_condition(run),
                 RunMode::Relaxed => any_pair(run),
             },
-            QueryTerm::Phrase(words) => phrase(words.clone()),
+            QueryTerm::Phrase(words) | QueryTerm::Joined(words) => phrase(words.clone()),
             QueryTerm::All(terms) => {
                 TermCondition::All(terms.iter().map(|term| self.condition(term, mode)).collect())
             }
@@ -183,6 +172,19 @@ impl SearchQuery {
         forms.extend(stems);
         if forms.len() == 1 { forms.remove(0) } else { TermCondition::Any(forms) }
     }
+}
+
+/// A condition for each kind of filters but dates.
+fn filter_conditions(filters: &SearchFilters) -> impl Iterator<Item = TermCondition> {
+    let languages: Vec<_> = filters
+        .languages
+        .iter()
+        .flat_map(|tag| tag.primaries().map(move |primary| language_script_term(tag, primary)))
+        .map(TermCondition::Term)
+        .collect();
+    let platforms = filters.platforms.iter().map(|name| TermCondition::Term(platform_term(*name)));
+    let channels = filters.channels.iter().flatten().cloned().map(TermCondition::Channel);
+    [languages, platforms.collect(), channels.collect()].into_iter().filter_map(any)
 }
 
 fn any(mut conditions: Vec<TermCondition>) -> Option<TermCondition> {
@@ -305,6 +307,16 @@ mod tests {
         check("", "");
         check("before:2024", "··all");
         check("platform:tiktok channel:Sea", "··short·video channel 'sea'");
+        check("-lang:en", "··all");
+    }
+
+    #[test]
+    fn expression_excludes_filters() {
+        let query = SearchQuery::parse("tide -moon -lang:en -channel:Sea -channel:News -platform:tiktok");
+        let query = query.compile(RunMode::Strict).unwrap();
+        let none = query.none.iter().map(show).collect::<Vec<_>>();
+        let expect = ["··en·latn", "··short·video", "(channel 'sea' | channel 'news')"];
+        assert_eq!((none.len(), &none[1..]), (4, expect.map(str::to_owned).as_slice()));
     }
 
     #[test]

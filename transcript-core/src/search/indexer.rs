@@ -30,6 +30,8 @@ const PUT_BYTES: usize = 4 << 20;
 /// Most changes that are left in the archive's list because they could not be indexed. It is less than one list has; see
 /// [`Archive::unindexed_videos`].
 const SKIPPED_MAX: usize = 64;
+/// A list of changes of any archive may have this many; see [`Archive::unindexed_videos`].
+const LISTED_MAX: u32 = 100;
 /// How often a video is put alone before the index is taken to be too slow for it, and when it is tried again.
 const SLOW_PUTS_MAX: u32 = 2;
 const SLOW_RETRY: Duration = Duration::from_secs(60 * 60);
@@ -147,6 +149,17 @@ impl Indexer {
         }
         let has_work = is_outdated || !state.is_complete || !self.changed_videos(1).await?.is_empty();
         Ok((state, has_work))
+    }
+
+    /// Whether more videos changed than one step indexes. The index lacks what was archived.
+    ///
+    /// A process that does not index knows of none that were skipped: there they count as changed.
+    ///
+    /// # Errors
+    /// Errors of the archive.
+    pub async fn is_behind(&self) -> Result<bool> {
+        let limit = behind_limit(self.lock_skipped().len());
+        Ok(self.archive.unindexed_videos(limit).await?.len() >= limit as usize)
     }
 
     /// Starts to build the index again. Until the build ends, searches find what the index has.
@@ -385,6 +398,12 @@ impl Indexer {
     }
 }
 
+/// Changes in the archive's list from which on an index is behind, if some of them are `skipped`.
+fn behind_limit(skipped: usize) -> u32 {
+    let skipped = u32::try_from(skipped).unwrap_or(u32::MAX);
+    CHANGED_MAX.saturating_add(skipped).saturating_add(1).min(LISTED_MAX)
+}
+
 /// Whether an index may have refused a video. A full disk, for instance, concerns all of them.
 fn is_rejection(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Unexpected | ErrorKind::Invalid)
@@ -413,5 +432,15 @@ impl IndexBatch {
         self.videos.push(video);
         self.changes.push(change.clone());
         self.bytes += bytes;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn indexer_limit_of_changes_is_within_list_of_any_archive() {
+        assert_eq!([0, 35, 36, SKIPPED_MAX].map(behind_limit), [65, 100, 100, 100]);
     }
 }

@@ -12,6 +12,8 @@ pub const MOMENTS_MAX: usize = 5;
 /// Characters from which a moment ends with a sentence, and its most characters unless a segment is longer.
 const CHARS_ENOUGH: usize = 30;
 const CHARS_MAX: usize = 240;
+/// Characters after which no segment is joined because a match continues in it.
+const JOINED_CHARS_MAX: usize = 2 * CHARS_MAX;
 /// Speech after which a moment ends: it is opened at its start, which is then near its matches. 240 characters without
 /// spaces take a minute.
 const SPEECH_MS_MAX: u64 = 15_000;
@@ -38,13 +40,9 @@ pub(super) fn moments(segments: &[Segment], found: &TextMatch) -> Vec<SearchMome
     // Segments that begin within a match.
     let mut joined = vec![false; segments.len()];
     for place in found.groups.iter().flatten().filter(|place| place.is_spoken) {
-        let before = places.len();
         places.extend(spoken.ranges(place));
-        for (segment, ..) in places.iter().skip(before + 1) {
-            if let Some(is_joined) = joined.get_mut(*segment) {
-                *is_joined = true;
-            }
-        }
+        let within = spoken.segment(place.start) + 1..spoken.segment(place.phrase_end.saturating_sub(1)) + 1;
+        joined.get_mut(within).unwrap_or_default().fill(true);
     }
     places.sort_unstable();
     places.dedup();
@@ -125,7 +123,7 @@ fn units(segments: &[Segment], joined: &[bool]) -> Vec<Range<usize>> {
     for (index, segment) in segments.iter().enumerate() {
         let more = segment.text.chars().count();
         let is_long = chars + more > CHARS_MAX || segment.start_ms >= SPEECH_MS_MAX.saturating_add(start_ms);
-        let is_joined = joined.get(index) == Some(&true) && chars <= CHARS_MAX;
+        let is_joined = joined.get(index) == Some(&true) && chars <= JOINED_CHARS_MAX;
         let is_new = ends || is_long || is_after_pause(segment, end_ms);
         match units.last_mut() {
             Some(last) if is_joined || !is_new => last.end = index + 1,

@@ -3,7 +3,7 @@
 //! Parsing is total. What is malformed is searched as words: an unclosed quotation mark, an unknown filter, a date that
 //! is none, an `OR` without alternatives.
 
-use std::str::FromStr;
+use std::{slice, str::FromStr};
 
 use jiff::civil;
 
@@ -44,6 +44,8 @@ pub struct SearchQuery {
     pub(super) excluded: Vec<QueryTerm>,
     /// What the transcript and its video must be.
     pub filters: SearchFilters,
+    /// What they must not be. Without dates.
+    pub(super) excluded_filters: SearchFilters,
     /// Languages of which words have stems; see [`super::ArchiveIndex::languages`].
     pub(super) indexed_languages: Option<Vec<String>>,
 }
@@ -72,6 +74,8 @@ pub(super) enum QueryTerm {
     Run(String),
     /// Words in this order, without other words between them. A single Chinese character is a word.
     Phrase(Vec<String>),
+    /// A phrase without quotation marks: words that an apostrophe or a hyphen joins. They may have typing errors.
+    Joined(Vec<String>),
     /// All of these, which were typed without a space.
     All(Vec<QueryTerm>),
     /// At least one of these.
@@ -127,23 +131,29 @@ impl SearchQuery {
 
     /// Whether nothing is searched: no word and no filter.
     pub fn is_empty(&self) -> bool {
-        self.groups.is_empty() && self.filters == SearchFilters::default()
+        self.groups.is_empty() && !self.has_filters()
+    }
+
+    /// Whether it has a filter.
+    pub(super) fn has_filters(&self) -> bool {
+        let none = SearchFilters::default();
+        self.filters != none || self.excluded_filters != none
     }
 
     /// The words of the query that may have a typing error, in order.
     pub(super) fn plain_words(&self) -> impl Iterator<Item = &str> {
-        self.groups.iter().flatten().filter_map(|term| match term {
-            QueryTerm::Word { folded, .. } => Some(folded.as_str()),
-            _ => None,
-        })
+        let words = self.groups.iter().flatten().flat_map(|term| match term {
+            QueryTerm::Word { folded, .. } => slice::from_ref(folded),
+            QueryTerm::Joined(words) => words.as_slice(),
+            _ => <&[String]>::default(),
+        });
+        words.map(String::as_str)
     }
 
     /// Adds a piece `name:value` as a filter; false if it is none.
     fn add_filter(&mut self, piece: &QueryPiece) -> bool {
-        let Some((name, value)) = piece.text.split_once(':').filter(|_| !piece.is_excluded) else {
-            return false;
-        };
-        let filters = &mut self.filters;
+        let Some((name, value)) = piece.text.split_once(':') else { return false };
+        let filters = if piece.is_excluded { &mut self.excluded_filters } else { &mut self.filters };
         match name.to_ascii_lowercase().as_str() {
             "lang" | "language" => {
                 LanguageTag::parse(value).ok().map(|language| push_bounded(&mut filters.languages, language))
@@ -155,6 +165,7 @@ impl SearchQuery {
                 let forms = phrase_forms(value);
                 (!forms.is_empty()).then(|| push_bounded(&mut filters.channels, forms))
             }
+            "before" | "after" if piece.is_excluded => None,
             "before" => parse_day(value).map(|day| filters.before = Some(day)),
             "after" => parse_day(value).map(|day| filters.after = Some(day)),
             _ => None,
@@ -240,7 +251,7 @@ fn term_of(piece: &QueryPiece) -> Option<QueryTerm> {
         .collect();
     match terms.len() {
         1 => terms.pop(),
-        count if count == words.len() => Some(QueryTerm::Phrase(words)),
+        count if count == words.len() => Some(QueryTerm::Joined(words)),
         _ => Some(QueryTerm::All(terms)),
     }
 }
@@ -348,7 +359,7 @@ mod tests {
         match term {
             QueryTerm::Word { folded, .. } => folded.clone(),
             QueryTerm::Run(run) => format!("<{run}>"),
-            QueryTerm::Phrase(words) => format!("\"{}\"", words.join(" ")),
+            QueryTerm::Phrase(words) | QueryTerm::Joined(words) => format!("\"{}\"", words.join(" ")),
             QueryTerm::All(terms) => terms.iter().map(show).collect::<Vec<_>>().join("&"),
             QueryTerm::Any(terms) => terms.iter().map(show).collect::<Vec<_>>().join("|"),
             QueryTerm::Prefix(prefix) => format!("{prefix}*"),
@@ -412,6 +423,11 @@ mod tests {
         assert_eq!(filters.before.unwrap().to_string(), "2024-01-01T00:00:00Z");
         assert_eq!(filters.after.unwrap().to_string(), "2023-02-28T00:00:00Z");
         assert!(!SearchQuery::parse("lang:de").is_empty());
+        let excluded = SearchQuery::parse("sea -lang:de -channel:\"BBC News\" -platform:x -before:2024");
+        assert_eq!((excluded.groups.len(), excluded.excluded.len()), (1, 1));
+        let filters = excluded.excluded_filters;
+        assert_eq!((filters.languages.len(), filters.platforms), (1, vec![Platform::X]));
+        assert_eq!((excluded.filters, filters.channels.len()), (SearchFilters::default(), 1));
         assert!(SearchQuery::parse(" … ").is_empty());
         assert_eq!(SearchQuery::parse("before:2024-02-31").filters.before, None);
     }
@@ -421,7 +437,7 @@ mod tests {
         for (text, expect) in [
             (
                 "sea  lang:de \"lang:de\" -channel:x channel:\"BBC News\" before:soon",
-                "sea \"lang:de\" -channel:x before:soon",
+                "sea \"lang:de\" before:soon",
             ),
             ("tea OR lang:de coffee", "tea coffee"),
             ("tea OR OR … lang:de coffee", "tea coffee"),
@@ -430,6 +446,12 @@ mod tests {
         ] {
             assert_eq!(text_without_filters(text), expect, "{text}");
         }
+    }
+
+    #[test]
+    fn query_words_with_errors_may_be_joined() {
+        let query = SearchQuery::parse("o'conor lighthuose-warden \"exact wrds\" -nto");
+        assert_eq!(query.plain_words().collect::<Vec<_>>(), ["o", "conor", "lighthuose", "warden"]);
     }
 
     #[test]
@@ -450,11 +472,12 @@ mod tests {
 
         #[test]
         fn query_without_filters_has_the_same_words(
-            text in "((tea|coffee|OR|-milk|\"a b\"|…|lang:de|channel:\"x y\"|before:soon) ){0,9}",
+            text in "((tea|coffee|OR|-milk|\"a b\"|…|lang:de|-lang:en|channel:\"x y\"|before:soon) ){0,9}",
         ) {
             let words = text_without_filters(&text);
             let mut query = SearchQuery::parse_parts(&text);
             query.filters = SearchFilters::default();
+            query.excluded_filters = SearchFilters::default();
             prop_assert_eq!(SearchQuery::parse_parts(&words), query, "{}", words);
         }
     }

@@ -5,8 +5,7 @@ use std::{fmt, sync::Arc};
 use sha2::{Digest, Sha256};
 
 use super::{
-    ArchiveIndex, Candidate, CandidateRequest, IndexQuery, SearchFilters, SearchMoment, SearchQuery,
-    SearchSort,
+    ArchiveIndex, Candidate, CandidateRequest, IndexQuery, SearchMoment, SearchQuery, SearchSort,
     expression::RunMode,
     moments::moments,
     newest,
@@ -67,7 +66,7 @@ pub struct SearchTotal {
     pub value: u64,
     /// Whether it is exact. If not, there are more than an index ranks, or videos of this page or an earlier one were
     /// withdrawn or changed after they were indexed, and so may be others, or an index cannot check all of the query (a
-    /// phrase with a single Chinese character), or it is being built (see `verbatim::SearchService`).
+    /// phrase with a single Chinese character), or it lacks what was archived (see `verbatim::SearchService`).
     pub is_exact: bool,
 }
 
@@ -218,7 +217,7 @@ impl ArchiveSearch {
         query: &SearchQuery,
         params: &SearchParams,
     ) -> Result<Option<UnfilteredSearch>> {
-        if query.groups.is_empty() || query.filters == SearchFilters::default() {
+        if query.groups.is_empty() || !query.has_filters() {
             return Ok(None);
         }
         let params = SearchParams {

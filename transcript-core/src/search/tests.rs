@@ -212,6 +212,55 @@ fn match_word_in_two_segments_is_in_one_moment() {
 }
 
 #[test]
+fn match_phrase_in_several_segments_is_in_one_moment() {
+    let check = |query: &str, lines: &[&str], seconds: u64, expect: (u64, usize, usize)| {
+        let moments = found(query, &timed("en", lines, seconds)).unwrap();
+        let first = &moments[0];
+        assert_eq!((first.start_ms, first.matches.len(), moments.len()), expect, "{query}");
+    };
+    let lines =
+        ["we walked", "for a day", "over the hills", "until the purple", "elephant sanctuary appeared"];
+    // The last segment begins after 15 seconds.
+    check("\"purple elephant sanctuary\"", &lines, 4, (0, 3, 1));
+    check("\"the purple elephant\"", &lines, 20, (60_000, 3, 1));
+    check("\"hills until the purple elephant\"", &lines, 20, (40_000, 5, 1));
+    check("purple elephant", &lines, 20, (60_000, 1, 2));
+    // The first line has the usual length of a moment.
+    let long = "word ".repeat(60) + "purple";
+    let lines = ["we walked", long.as_str(), "elephant", "sanctuary appeared"];
+    check("\"purple elephant sanctuary\"", &lines, 3, (3_000, 3, 1));
+}
+
+#[test]
+fn match_digits_of_other_scripts_are_those_of_ascii() {
+    let lines = [
+        ("ar", "في عام ١٩٣٢"),
+        ("fa", "سال ۱۹۳۲"),
+        ("hi", "यह १९३२ है"),
+        ("th", "ปี๑๙๓๒"),
+        ("ja", "１９３２年"),
+        ("en", "in 1932"),
+    ];
+    for query in ["1932", "١٩٣٢", "१९३२", "\"1932\""] {
+        for (language, line) in lines {
+            assert!(found(query, &stored(language, &[line])).is_some(), "{query}: {line}");
+        }
+    }
+    assert!(found("12000", &stored("ar", &["ثمن ١٢٬٠٠٠ دينار"])).is_some());
+    assert!(found("3.5", &stored("ar", &["٣٫٥ كيلو"])).is_some());
+    assert_eq!(found("35", &stored("ar", &["٣٫٥ كيلو"])), None);
+}
+
+#[test]
+fn match_fraction_is_its_numbers() {
+    let half = stored("en", &["Add 1½ cups"]);
+    assert_eq!(found("½", &half).unwrap()[0].matches, [(5, 6)]);
+    assert!(found("1/2", &half).is_some() && found("1½", &half).is_some());
+    assert_eq!(found("12", &half).or(found("11", &half)), None);
+    assert!(found("½", &stored("en", &["Add 1/2 cup"])).is_some());
+}
+
+#[test]
 fn match_and_index_end_run_at_pause() {
     for (start_ms, is_word) in [(14_999, true), (15_000, false), (590_000, false)] {
         let mut stored = stored("zh", &[]);
@@ -419,6 +468,8 @@ fn terms_of_numbers_have_their_digits() {
     check_terms(&["1,00,00,000"], "1 00 00 000 (10000000=1,00,00,000)");
     check_terms(&["1,00,000,000"], "1 00 000 (100000=1,00,000) 000");
     check_terms(&["1,50 12,34 123,45,678"], "1 50 12 34 123 45 678 (45678=45,678)");
+    check_terms(&["١٢٬٠٠٠"], "12=١٢ 000=٠٠٠ (12000=١٢٬٠٠٠)");
+    check_terms(&["1½,000"], "1 1=½ 2=½ 000");
 }
 
 #[test]

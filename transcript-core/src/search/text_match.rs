@@ -3,7 +3,7 @@
 //! An index only proposes transcripts. Each is read from the archive and checked here before it is shown, so a result
 //! never has text that the archive does not have, whatever the index contains.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, ops::Range};
 
 use foldhash::HashSet;
 
@@ -24,6 +24,8 @@ pub(super) struct TermPlace {
     /// Range in characters, in the text those of all segments.
     pub(super) start: usize,
     pub(super) end: usize,
+    /// Where the phrase ends that begins with it; of any other place its end.
+    pub(super) phrase_end: usize,
     /// Number of ordered terms before it.
     position: usize,
     /// Number of characters of terms before it, in all texts.
@@ -33,7 +35,8 @@ pub(super) struct TermPlace {
 impl TermPlace {
     /// The place of the first letters of a term.
     fn head(self, letters: usize) -> Self {
-        Self { end: self.end.min(self.start.saturating_add(letters)), ..self }
+        let end = self.end.min(self.start.saturating_add(letters));
+        Self { end, phrase_end: end, ..self }
     }
 }
 
@@ -98,7 +101,7 @@ impl TermPlaces {
         places.add(tokenizer, spoken_texts(&transcript.segments), TextKind::Spoken, before, terms);
         for facet in facets(stored) {
             let (position, offset) = (usize::MAX, usize::MAX);
-            let place = TermPlace { is_spoken: false, start: 0, end: 0, position, offset };
+            let place = TermPlace { is_spoken: false, start: 0, end: 0, phrase_end: 0, position, offset };
             places.extra.entry(facet).or_default().push(place);
         }
         places
@@ -120,7 +123,8 @@ impl TermPlaces {
             let is_ordered = kind == TokenKind::Ordered;
             if terms.contains(term) {
                 let offset = offset.saturating_sub(text_end.saturating_sub(range.start));
-                let place = TermPlace { is_spoken, start: range.start, end: range.end, position, offset };
+                let Range { start, end } = range;
+                let place = TermPlace { is_spoken, start, end, phrase_end: end, position, offset };
                 let list = if is_ordered { &mut self.ordered } else { &mut self.extra };
                 list.entry(term.to_owned()).or_default().push(place);
                 if text == TextKind::Channel && (is_ordered || is_single_ideograph(term)) {
@@ -198,6 +202,7 @@ fn find_phrase<'a>(
             last = (*is_character, next);
         }
         if phrase.len() == lists.len() {
+            phrase.iter_mut().take(1).for_each(|first| first.phrase_end = last.1.end);
             found.extend(phrase);
         }
     }

@@ -4,6 +4,7 @@
 //! it, so that no beginning of a word is that of a stem.
 
 use std::{
+    borrow::Cow,
     ops::Range,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -13,6 +14,7 @@ use foldhash::HashMap;
 pub(super) use crate::chat::tokenizer::TokenKind;
 use crate::{
     chat::{
+        common_words::is_frequent_word,
         fold::fold,
         stemmer::WordStemmer,
         tokenizer::{Term, terms_with_ranges},
@@ -52,6 +54,9 @@ const HEBREW: [&str; 2] = ["he", "yi"];
 const ARABIC: [&str; 2] = ["ar", "fa"];
 const DEVANAGARI: [&str; 2] = ["hi", "ne"];
 const TAMIL: [&str; 1] = ["ta"];
+
+/// Longest stem that words of other languages share with a frequent word by chance, in letters.
+const CHANCE_LETTERS_MAX: usize = 3;
 
 /// Splits texts of one language into index terms.
 #[derive(Debug)]
@@ -166,17 +171,21 @@ pub(super) fn is_alphabetic(letter: char) -> bool {
 /// The stems of a word as terms; none for a short word and in a language without a stemmer.
 ///
 /// A word that is its own stem has one too. Without it, a query for another form would have to exclude the same
-/// letters in all other languages.
+/// letters in all other languages. But a frequent word has no short stem: words of other languages end like its forms,
+/// `Paris` like one of the Portuguese `para`, and would find every transcript. The rules of English have few endings.
 fn stem_terms(stemmer: &WordStemmer, language: &str, folded: &str, lower: &str) -> [Option<String>; 2] {
     if !stemmer.has_rules() || folded.chars().nth(STEM_LETTERS_MIN - 1).is_none() {
         return [None, None];
     }
-    folded_stems(stemmer, language, folded, lower)
-        .map(|stem| stem.map(|stem| marked_stem(cut(&stem), language)))
+    let is_frequent = language != "en" && LATIN.contains(&language) && is_frequent_word(folded, language);
+    folded_stems(stemmer, language, folded, lower).map(|stem| {
+        let stem = stem.filter(|stem| !is_frequent || stem.chars().nth(CHANCE_LETTERS_MAX).is_some());
+        stem.map(|stem| marked_stem(cut(&stem), language))
+    })
 }
 
 /// The stem of a word and, if that is another, the stem of the word without accents, or of the word of which it is an
-/// irregular form; no stem is empty.
+/// irregular form or plural; no stem is empty.
 ///
 /// A query may lack the accents that the rules read: in French, `marées` has the stem `mar`, `marees` has `mare`. An
 /// irregular form keeps its stem: "shots" are also found by "shot", which is a form of "shoot".
@@ -185,8 +194,9 @@ fn folded_stems(stemmer: &WordStemmer, language: &str, folded: &str, lower: &str
     let other = if stemmer.keeps_words() {
         Some(folded.to_owned())
     } else {
-        let other = irregular_base(language, folded).or_else(|| (lower != folded).then_some(folded));
-        other.map(|word| folded_stem(stemmer, language, word))
+        let other =
+            irregular_base(language, folded).or_else(|| (lower != folded).then_some(Cow::Borrowed(folded)));
+        other.map(|word| folded_stem(stemmer, language, &word))
     };
     let other = other.filter(|other| *other != stem);
     [Some(stem), other].map(|stem| stem.filter(|stem| !stem.is_empty()))
@@ -297,6 +307,20 @@ mod tests {
         check("es", "habían", &["habian"], &["·eshab", "·eshabi"]);
         check("tr", "IĞDIR", &["igdir"], &["·trigdir", "·trigi"]);
         check("he", "הבית גדול", &["הבית", "גדול"], &["·heבית", "·heהבית", "·heגדול"]);
+    }
+
+    #[test]
+    fn tokens_frequent_word_has_no_short_stem() {
+        check("pt", "para Paris mesa", &["para", "paris", "mesa"], &["·ptpar", "·ptmes"]);
+        check("pt", "nas NASA", &["nas", "nasa"], &["·ptnas"]);
+        check("es", "como comer comida", &["como", "comer", "comida"], &["·escom", "·escom"]);
+        check("en", "own owned", &["own", "owned"], &["·enown", "·enown"]);
+        for (word, language, expect) in
+            [("paris", "pt", "par"), ("comer", "es", "com"), ("para", "pt", "par")]
+        {
+            let stems = stems_of(word, word, &[LanguageTag::parse(language).unwrap()], None);
+            assert_eq!(stems, [(expect.to_owned(), language)], "{word}");
+        }
     }
 
     #[test]

@@ -1,8 +1,12 @@
 //! Searches during the build of the index, and what its job reports.
 
+use async_trait::async_trait;
 use tokio::sync::mpsc;
-#[cfg(feature = "sqlite")]
-use transcript_core::Error;
+use transcript_core::{
+    Error, Page, PageRequest, Retry,
+    memory::MemorySearchIndex,
+    search::{CandidatePage, CandidateRequest, IndexedTrack, IndexedVideo, VocabularyWord},
+};
 
 use super::*;
 use crate::{ImportRequest, Options, StorageOptions, SupplierOptions};
@@ -15,8 +19,17 @@ async fn open_with_videos() -> Verbatim {
 }
 
 async fn open_with_videos_in(storage: StorageOptions) -> Verbatim {
+    let verbatim = open_in(storage).await;
+    import_videos(&verbatim).await;
+    verbatim
+}
+
+async fn open_in(storage: StorageOptions) -> Verbatim {
     let options = Options { storage, suppliers: SupplierOptions::none(), ..Options::default() };
-    let verbatim = Verbatim::open(options).await.unwrap();
+    Verbatim::open(options).await.unwrap()
+}
+
+async fn import_videos(verbatim: &Verbatim) {
     for number in 0..VIDEOS {
         let import = ImportRequest {
             link: format!("https://youtu.be/video{number:06}"),
@@ -26,7 +39,6 @@ async fn open_with_videos_in(storage: StorageOptions) -> Verbatim {
         };
         verbatim.tools().import(import).await.unwrap();
     }
-    verbatim
 }
 
 async fn index_all(verbatim: &Verbatim) {
@@ -44,6 +56,76 @@ async fn search_total_is_lower_bound_during_build() {
     assert!((1..VIDEOS).contains(&total.value) && !total.is_exact, "{total:?}");
     index_all(&verbatim).await;
     let total = verbatim.search().search(&params).await.unwrap().total;
+    assert_eq!((total.value, total.is_exact), (VIDEOS, true));
+}
+
+#[tokio::test]
+async fn search_total_is_lower_bound_while_many_changes_wait() {
+    let verbatim = open_in(StorageOptions::default()).await;
+    index_all(&verbatim).await;
+    verbatim.search().state.is_followed.store(true, Ordering::Relaxed);
+    import_videos(&verbatim).await;
+    let params = SearchParams { query: "tide".to_owned(), ..SearchParams::default() };
+    let mut totals = Vec::new();
+    for _ in 0..3 {
+        let total = verbatim.search().search(&params).await.unwrap().total;
+        totals.push((total.value, total.is_exact));
+        verbatim.search().step().await.unwrap();
+    }
+    assert_eq!(totals, [(0, false), (64, true), (VIDEOS, true)]);
+}
+
+/// An index that is found to be damaged when it is first searched.
+#[derive(Debug, Default)]
+struct DamagedIndex {
+    inner: MemorySearchIndex,
+    is_replaced: AtomicBool,
+}
+
+#[async_trait]
+impl ArchiveIndex for DamagedIndex {
+    fn row_terms(&self) -> usize {
+        self.inner.row_terms()
+    }
+
+    async fn put(
+        &self,
+        videos: &[IndexedVideo],
+        generation: u64,
+        state: Option<&RebuildState>,
+    ) -> Result<()> {
+        self.inner.put(videos, generation, state).await
+    }
+
+    async fn rebuild_state(&self) -> Result<RebuildState> {
+        self.inner.rebuild_state().await
+    }
+
+    async fn candidates(&self, request: &CandidateRequest) -> Result<CandidatePage> {
+        if !self.is_replaced.swap(true, Ordering::Relaxed) {
+            return Err(Error::new(ErrorKind::Corrupt, Retry::Never, "the index is damaged"));
+        }
+        self.inner.candidates(request).await
+    }
+
+    async fn list(&self, page: PageRequest) -> Result<Page<IndexedTrack>> {
+        self.inner.list(page).await
+    }
+
+    async fn near_words(&self, word: &str) -> Result<Vec<VocabularyWord>> {
+        self.inner.near_words(word).await
+    }
+}
+
+#[tokio::test]
+async fn search_of_damaged_index_is_repeated() {
+    let verbatim = open_with_videos().await;
+    let SearchServiceState { archive, clock, .. } = verbatim.search().state.as_ref();
+    let storage = IndexStorage::Shared(Arc::new(DamagedIndex::default()));
+    let servers = verbatim.search().servers.clone();
+    let search = SearchService::new(Arc::clone(archive), storage, Arc::clone(clock), servers);
+    let params = SearchParams { query: "tide".to_owned(), ..SearchParams::default() };
+    let total = search.search(&params).await.unwrap().total;
     assert_eq!((total.value, total.is_exact), (VIDEOS, true));
 }
 

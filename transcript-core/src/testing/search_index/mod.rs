@@ -322,6 +322,10 @@ pub async fn search_filters_select_videos(index: Arc<dyn ArchiveIndex>) {
     fixture.check("channel:\"東京 大学 病院 前\" channel:weather", "b").await;
     fixture.check("platform:youtube water", "abc").await;
     fixture.check("platform:tiktok water", "").await;
+    fixture.check("water -lang:en", "bc").await;
+    fixture.check("-lang:pt -channel:\"sea news\"", "c").await;
+    fixture.check("water -channel:sea", "c").await;
+    fixture.check("-platform:youtube", "").await;
     fixture.check("water before:2026-11-20", "a").await;
     fixture.check("water after:2026-11-21", "b").await;
     fixture.check("after:2026-11-20", "bc").await;
