@@ -277,7 +277,7 @@ impl Verbatim {
 
     /// Starts sending the queued mails, and every later one, through `mailer`.
     ///
-    /// Without it mails stay queued, so a server of the v1 API calls this once. Must be called inside a Tokio runtime.
+    /// Without it mails stay queued, so a server of the v1 API calls this once.
     #[cfg(feature = "mail")]
     pub fn start_mail(&self, mailer: Arc<dyn Mailer>) -> JobHandle {
         self.start_mail_in(Vec::new(), mailer)
@@ -287,16 +287,16 @@ impl Verbatim {
     #[cfg(feature = "mail")]
     pub fn start_mail_in(&self, languages: Vec<MailTexts>, mailer: Arc<dyn Mailer>) -> JobHandle {
         let sender = self.accounts.keys.mail_sender(mailer, self.outbox_notifier.clone(), languages);
-        JobHandle::start(&Handle::current(), |stopped| sender.run(stopped.wait()))
+        JobHandle::start(&self.runtime, |stopped| sender.run(stopped.wait()))
     }
 
     /// Starts the work on the jobs of accounts, of this process and of others on the same storage.
     ///
-    /// Without it jobs stay queued, so a server of the v1 API calls this once. Must be called inside a Tokio runtime.
+    /// Without it jobs stay queued, so a server of the v1 API calls this once.
     #[cfg(feature = "accounts")]
     pub fn start_jobs(&self) -> JobHandle {
         let newest = self.newest_accounts.subscribe();
-        JobHandle::start(&Handle::current(), |stopped| async move {
+        JobHandle::start(&self.runtime, |stopped| async move {
             let jobs = move || Arc::clone(&newest.borrow().jobs);
             transcript_core::accounts::jobs::run_jobs(jobs, stopped.wait()).await;
         })
@@ -304,7 +304,7 @@ impl Verbatim {
 
     /// Starts sending the events of jobs to the addresses of accounts, trusting the certificates of a PEM file too.
     ///
-    /// Without it events stay stored, so a server of the v1 API calls this once. Must be called inside a Tokio runtime.
+    /// Without it events stay stored, so a server of the v1 API calls this once.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -318,7 +318,7 @@ impl Verbatim {
         let body = transcript_core::wire::v1::WebhookEvent::body;
         let deps = transcript_core::accounts::webhooks::WebhookSenderDeps { client, body, observer };
         let newest = self.newest_accounts.subscribe();
-        Ok(JobHandle::start(&Handle::current(), |stopped| async move {
+        Ok(JobHandle::start(&self.runtime, |stopped| async move {
             let webhooks = move || Arc::clone(&newest.borrow().webhooks);
             transcript_core::accounts::webhooks::send_webhooks(webhooks, deps, stopped.wait()).await;
         }))
@@ -327,10 +327,11 @@ impl Verbatim {
     /// Starts the reconciliation of open orders, renewals and refunds whose events may be lost.
     ///
     /// It runs at once and then every half hour. `None` if nothing is sold. Without it a payment whose event is lost is
-    /// never fulfilled, so a server of the v1 API calls this once. Must be called inside a Tokio runtime.
+    /// never fulfilled, so a server of the v1 API calls this once.
     #[cfg(feature = "payments")]
     #[must_use = "dropping it stops the job"]
     pub fn start_sweep(&self) -> Option<JobHandle> {
+        let _runtime = self.runtime.enter();
         let clock = Arc::clone(&self.tools.clock);
         crate::payment_sweep::start_if_selling(self.newest_payments.subscribe(), self.servers.clone(), clock)
     }
@@ -343,7 +344,7 @@ impl Verbatim {
 
     /// Starts calling the operator's purge hook with the videos that are withdrawn, restored, deleted or replaced.
     ///
-    /// Videos that changed earlier are purged at once. Must be called inside a Tokio runtime.
+    /// Videos that changed earlier are purged at once.
     ///
     /// # Errors
     /// An option is invalid.
@@ -360,14 +361,16 @@ impl Verbatim {
             servers: self.servers.clone(),
             clock: Arc::clone(&self.tools.clock),
         };
+        let _runtime = self.runtime.enter();
         Ok(purger.start())
     }
 
     /// Starts moving transcripts older than this to cold storage in the background, a few at a time.
     ///
-    /// Of the servers on one database, one at a time does it. Must be called inside a Tokio runtime.
+    /// Of the servers on one database, one at a time does it.
     #[cfg(feature = "lookup")]
     pub fn start_compaction(&self, age: Duration, observer: crate::CompactionObserver) -> JobHandle {
+        let _runtime = self.runtime.enter();
         let (archive, clock) = (Arc::clone(&self.stores.archive), Arc::clone(&self.tools.clock));
         crate::compaction::Compaction { archive, age, observer, servers: self.servers.clone(), clock }.start()
     }

@@ -169,7 +169,7 @@
 //! # }
 //! ```
 //!
-//! # An own supplier
+//! # A custom supplier
 //!
 //! The traits that a program implements are async traits of the crate `async-trait`, on which it depends too.
 //!
@@ -178,7 +178,7 @@
 //! reported. [`Options::with_supplier`](crate::Options::with_supplier) registers it for the platforms that it names. The
 //! example `own_supplier` reads caption files from a folder: `cargo run -p verbatim-transcripts --example own_supplier`.
 //!
-//! # An own archive
+//! # A custom archive
 //!
 //! [`KeyValueArchive`](crate::transcript_core::archive::KeyValueArchive) makes an archive of any store with three
 //! functions: read a key, write some keys in one transaction, list keys in order. The example `own_archive` has one in
@@ -192,7 +192,45 @@
 //! [`record_unindexed_video`](crate::transcript_core::archive::Archive::record_unindexed_video), as `KeyValueArchive`
 //! does.
 //!
-//! # The ledger in an own program
+//! # A custom ledger
+//!
+//! A [`Ledger`](crate::transcript_core::ledger::Ledger) over another database needs no arithmetic:
+//! [`rules`](crate::transcript_core::ledger::rules) has the effect of each operation on rows, which serde can store.
+//! Each operation that changes something is a step, such as
+//! [`HoldStep`](crate::transcript_core::ledger::rules::HoldStep). It runs in one serializable transaction, or in one
+//! that also excludes concurrent steps on the same wallet or id: rows that do not exist yet cannot be locked. `load`
+//! also loads the pools of open holds and of transfers
+//! ([`RowKeys::pools_with`](crate::transcript_core::ledger::rules::RowKeys::pools_with)).
+//!
+//! ```
+//! use verbatim::{
+//!     Error,
+//!     transcript_core::ledger::rules::{LedgerChanges, LedgerRows, LedgerStep, RowKeys},
+//! };
+//!
+//! /// A transaction of the database. It ends without a change if it is dropped.
+//! trait Transaction {
+//!     fn load(&mut self, keys: &RowKeys<'_>) -> Result<LedgerRows, Error>;
+//!     fn store(&mut self, changes: &LedgerChanges<'_>) -> Result<(), Error>;
+//!     fn commit(self) -> Result<(), Error>;
+//! }
+//!
+//! fn apply<S: LedgerStep>(mut transaction: impl Transaction, step: &S) -> Result<S::Outcome, Error> {
+//!     step.check()?;
+//!     let mut rows = transaction.load(&step.keys())?;
+//!     let outcome = step.apply(&mut rows)?;
+//!     if let Some(changes) = rows.changes() {
+//!         transaction.store(&changes)?;
+//!     }
+//!     transaction.commit()?;
+//!     Ok(outcome)
+//! }
+//! ```
+//!
+//! The feature `testing` of the core has the conformance suite, `ledger_conformance!`.
+//! [`Options::with_ledger`](crate::Options::with_ledger) registers the ledger.
+//!
+//! # The ledger in your program
 //!
 //! [`Verbatim::ledger`](crate::Verbatim::ledger) is the double-entry ledger of the storage: credits are granted, held
 //! before work, and settled afterwards, each step once per id however often it is repeated. A hold lasts for at most 15
@@ -206,7 +244,7 @@
 //! limits and charges: a [`Service`](crate::service::Service), as is a
 //! [`ServiceClient`](crate::service::ServiceClient) of a server. The example `ask_a_server` uses the client.
 //!
-//! # A server in an own axum program
+//! # A server in your axum program
 //!
 //! `reference_server::EmbeddedServer` of the package `verbatim-reference-server` is the HTTP server without its listener:
 //! a tower service and an axum router over a `Verbatim`, whose archive and suppliers may be the program's own. Its
@@ -235,3 +273,5 @@
 //! # Runtime
 //!
 //! `Verbatim::open` is called within a Tokio runtime, and all work runs there. Its futures may be polled by any executor.
+//! A `current_thread` runtime works only while one of its `block_on` calls runs: a program that polls the futures on
+//! another executor opens the `Verbatim` on a multi-thread runtime.

@@ -1,9 +1,9 @@
 // The first definition of a link is used: the files that the README names are not part of the documentation.
-//! [own_archive]: guide#an-own-archive
-//! [own_supplier]: guide#an-own-supplier
-//! [ledger]: guide#the-ledger-in-an-own-program
+//! [own_archive]: guide#a-custom-archive
+//! [own_supplier]: guide#a-custom-supplier
+//! [ledger]: guide#the-ledger-in-your-program
 //! [ask_a_server]: guide#both-apis
-//! [own_axum_app]: guide#a-server-in-an-own-axum-program
+//! [own_axum_app]: guide#a-server-in-your-axum-program
 //!
 #![doc = include_str!("../README.md")]
 //!
@@ -33,7 +33,7 @@
 //! | [`Options::with_embedder`] | an embedding model of the caller |
 //! | [`TranscriptCache`] | transcripts of repeated requests, ready in memory |
 //! | [`Verbatim::service`] | both APIs as one [`service::Service`] within the process, with keys and charges |
-//! | [`service::ArchiveService`] | the same trait over an own archive, without payment |
+//! | [`service::ArchiveService`] | the same trait over the user's archive, without payment |
 //! | [`service::ServiceClient`] | the same trait for a server |
 //! | [`PageClient`] | YouTube pages, for programs with their own parsing |
 //! | [`Verbatim::ledger`], [`Verbatim::audit`] | the ledger; compares every balance with its entries |

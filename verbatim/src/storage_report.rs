@@ -78,7 +78,11 @@ pub(crate) mod database {
         if let Some(limit) = report.connections {
             state.push_str(&format!("; {} connections permitted", limit.permitted));
         }
-        Ok(StorageReport { location: report.name, state, warning: report.connections.and_then(warning) })
+        let read_only = report
+            .is_read_only
+            .then(|| format!("{} is read-only: connect to the server that accepts writes", report.name));
+        let warning = read_only.or_else(|| report.connections.and_then(warning));
+        Ok(StorageReport { location: report.name, state, warning })
     }
 
     /// What to change if the connections of all programs may exceed the server's limit.

@@ -23,7 +23,7 @@ const CONNECTION_LIMIT: &str = "SELECT
     )::BIGINT,
     (SELECT count(DISTINCT application_name) FROM pg_stat_activity
         WHERE application_name LIKE 'verbatim %')::BIGINT";
-const SERVER_VERSION: &str = "SELECT current_setting('server_version')";
+const SERVER: &str = "SELECT current_setting('server_version'), current_setting('transaction_read_only')";
 
 /// The connections that a database server permits, and those that programs like this one may open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +55,8 @@ pub struct DatabaseReport {
     pub name: String,
     /// Version of the server.
     pub server_version: String,
+    /// Whether it accepts no writes, as a standby.
+    pub is_read_only: bool,
     /// Schema version of the part with keys, accounts and the ledger: stored (0: none yet), and known to this program.
     pub main_schema: (i64, i64),
     /// The same of the part with transcripts.
@@ -75,10 +77,12 @@ pub async fn inspect_database(options: PostgresOptions) -> Result<DatabaseReport
 }
 
 async fn inspect(database: &PgDatabase) -> Result<DatabaseReport> {
-    let server_version = database.find_first(SERVER_VERSION, &[], |row| row.take(0)).await?;
+    let server = database.find_first(SERVER, &[], |row| Ok((row.take(0)?, row.take(1)?))).await?;
+    let (server_version, read_only): (String, String) = server.unwrap_or_default();
     Ok(DatabaseReport {
         name: database.name().to_owned(),
-        server_version: server_version.unwrap_or_default(),
+        server_version,
+        is_read_only: read_only == "on",
         main_schema: (schema::version(database, &MAIN).await?, MAIN.newest()),
         archive_schema: (schema::version(database, &ARCHIVE).await?, ARCHIVE.newest()),
         connections: connection_limit(database).await,

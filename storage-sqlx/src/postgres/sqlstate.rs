@@ -1,5 +1,6 @@
 //! Maps errors of a database server to retries and to errors of the ports.
 
+use sqlx::postgres::PgDatabaseError;
 use transcript_core::{Error, ErrorCause, ErrorKind, Retry};
 
 use crate::{
@@ -150,9 +151,16 @@ pub(super) fn is_contradicted(fault: &DbError) -> bool {
     matches!(fault, DbError::Sql(error) if matches!(code(error).as_deref(), Some("23505" | "22012")))
 }
 
-/// The SQLSTATE of the server's error.
+/// The SQLSTATE of the server's error; for a rejected isolation level that of a read-only server.
+///
+/// A standby rejects serializable transactions with 0A000, which other errors have too. Unlike the message, the name of
+/// the server's routine is not translated.
 fn code(error: &sqlx::Error) -> Option<String> {
-    Some(error.as_database_error()?.code()?.into_owned())
+    let error = error.as_database_error()?;
+    let code = error.code()?.into_owned();
+    let routine = error.try_downcast_ref::<PgDatabaseError>().and_then(PgDatabaseError::routine);
+    let is_standby = code == "0A000" && routine == Some("call_enum_check_hook");
+    Some(if is_standby { READ_ONLY.to_owned() } else { code })
 }
 
 /// Whether encryption failed: sqlx reports an untrusted certificate as invalid data.

@@ -157,7 +157,7 @@ fn restrict_permissions(_: &Path, _: bool) -> io::Result<()> {
 fn warn_if_readable(file: &Path, metadata: &fs::Metadata, private: bool) {
     #[cfg(unix)]
     if private && std::os::unix::fs::PermissionsExt::mode(&metadata.permissions()) & 0o077 != 0 {
-        tracing::warn!(file = %file.display(), "database with e-mail addresses is readable by other users");
+        tracing::warn!(file = %file.display(), "database with email addresses is readable by other users");
     }
     #[cfg(not(unix))]
     let _ = (file, metadata, private);

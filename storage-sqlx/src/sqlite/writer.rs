@@ -473,7 +473,9 @@ fn run(
 #[cold]
 fn busy(file: &Path) -> Error {
     let file = file.display();
-    Error::unavailable(format!("the write queue of the database {file} is full: retry in a few seconds"))
+    Error::unavailable(format!(
+        "the write queue of the database {file} is full or too slow: retry in a few seconds"
+    ))
 }
 
 #[cfg(test)]

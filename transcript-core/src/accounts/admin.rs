@@ -75,7 +75,7 @@ impl AccountAdmin {
         self.context.transcripts.task(work).await?
     }
 
-    /// The account with this id, e-mail address (in any spelling), or name.
+    /// The account with this id, email address (in any spelling), or name.
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] if there is no such account; the errors of the ports.

@@ -98,6 +98,15 @@ pub struct V1Request {
 
 debug_fields!(V1Request { route });
 
+impl V1Request {
+    /// Removes a malformed idempotency key, which rejects the request once it is admitted, and returns the error.
+    pub fn take_malformed_key(&mut self) -> Option<V1Error> {
+        let is_malformed = |text: &mut String| self.route.accepts_idempotency_key() && !is_valid_key(text);
+        self.idempotency_key.take_if(is_malformed)?;
+        Some(V1Error::BadRequest(MALFORMED_KEY.to_owned()))
+    }
+}
+
 /// Outcome of the admission of a request.
 #[derive(Debug)]
 pub enum V1Admission {
@@ -176,12 +185,12 @@ impl Admission {
     async fn admit_on_runtime(
         &self,
         caller: AccountPrincipal,
-        request: V1Request,
+        mut request: V1Request,
     ) -> Result<V1Admission, V1Error> {
         let mut guard = RequestGuard::new(&self.credits, caller, request.route);
+        let malformed = request.take_malformed_key();
         let key_text = request.idempotency_key.as_deref().filter(|_| request.route.accepts_idempotency_key());
-        let is_valid = key_text.is_none_or(is_valid_key);
-        if let Some(text) = key_text.filter(|_| is_valid)
+        if let Some(text) = key_text
             && let Some(response) = self.begin(&mut guard, text, &request.body).await?
         {
             return Ok(V1Admission::Replayed(response));
@@ -190,8 +199,8 @@ impl Admission {
             Ok(rate) => guard.set_rate(rate),
             Err(error) => return Err(guard.reject(error).await),
         }
-        if !is_valid {
-            return Err(guard.reject(V1Error::BadRequest(MALFORMED_KEY.to_owned())).await);
+        if let Some(error) = malformed {
+            return Err(guard.reject(error).await);
         }
         Ok(V1Admission::Admitted(Box::new(guard)))
     }
@@ -232,7 +241,7 @@ impl Admission {
                 }
             },
             IdempotencyState::InProgress => Err(V1Error::Conflict(
-                "A request with this Idempotency-Key is still running. Retry in a few seconds.".to_owned(),
+                "A request with this Idempotency-Key is still running. Retry in a second.".to_owned(),
             )),
             IdempotencyState::Mismatch => Err(V1Error::BadRequest(KEY_OF_OTHER_REQUEST.to_owned())),
         }

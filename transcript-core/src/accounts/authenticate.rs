@@ -61,7 +61,7 @@ impl Authenticator {
                 }
                 Some(KeyOwner::Lookup(_)) | None => Err(unauthorized(
                     "The API key is unknown, or was replaced by a newer one. A lost key is replaced by registering \
-                     again with the same e-mail address.",
+                     again with the same email address.",
                 )),
             }
         };
@@ -87,7 +87,7 @@ pub(super) fn parse_key(bearer: Option<&str>) -> Result<ApiKey, V1Error> {
     let Some(text) = bearer else {
         return Err(unauthorized(
             "This needs an API key in the header Authorization: Bearer <API_KEY>. POST /api/v1/register sends \
-             one to your e-mail address.",
+             one to your email address.",
         ));
     };
     match ApiKey::parse(text.trim()) {
@@ -97,7 +97,7 @@ pub(super) fn parse_key(bearer: Option<&str>) -> Result<ApiKey, V1Error> {
         )),
         Some(_) => Err(unauthorized(
             "This API key is for the lookup API (/api/transcript): the v1 API takes a key that begins with \
-             vba_. POST /api/v1/register sends one to your e-mail address.",
+             vba_. POST /api/v1/register sends one to your email address.",
         )),
         None => Err(unauthorized(
             "The API key is not one of this service: check that it was copied whole. It begins with vba_.",

@@ -203,11 +203,11 @@ impl Delivery {
         let cost = self.context.options.credits_per_message;
         let memo = Memo::Question(video.clone()).to_string();
         let found = self.find_archived(video, &LanguagePreference::Any).await?;
-        let found = match (found, request.question.language()) {
-            (PreferredTrack::Archived(stored), Some(language)) => {
-                PreferredTrack::Archived(self.context.transcripts.in_language(stored, language).await)
-            }
-            (found, _) => found,
+        let found = match found {
+            PreferredTrack::Archived(stored) => PreferredTrack::Archived(
+                request.question.best_transcript(&self.context.transcripts, stored).await,
+            ),
+            found => found,
         };
         let from_cache = found.archived().is_some();
         // A fetch checks the same limit.

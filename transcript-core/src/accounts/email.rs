@@ -1,11 +1,11 @@
-//! E-mail addresses in normal form, for storage, comparison and delivery.
+//! Email addresses in normal form, for storage, comparison and delivery.
 
 use email_address::{EmailAddress, Options};
 
 /// The longest address, in characters (RFC 5321: a path of 256 with its brackets).
 const LENGTH_MAX: usize = 254;
 
-/// An e-mail address in normal form: two spellings of one mailbox are one address.
+/// An email address in normal form: two spellings of one mailbox are one address.
 ///
 /// White space around it is removed. The domain is converted to A-labels (`xn--…`), the form that mail servers
 /// use, and the whole address to lower case: no major provider distinguishes `Ann@` from `ann@`, and a person
@@ -27,11 +27,11 @@ pub struct Email(String);
 // Addresses stay out of logs.
 crate::display::debug_as!(Email, |_this| "Email(…)");
 
-/// The text is not a usable e-mail address.
+/// The text is not a usable email address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EmailError;
 
-crate::display::display!(EmailError, |_this| "email: give an e-mail address such as name@example.org");
+crate::display::display!(EmailError, |_this| "email: give an email address such as name@example.org");
 
 impl std::error::Error for EmailError {}
 

@@ -26,6 +26,7 @@ use crate::{
         FailureReason, HeldPayment, NoTranscript, Payer, PaymentHold, QueueOwner, QueueOwnerId, WorkResult,
     },
     error::{Error, Result},
+    failure_log::log_failure,
     ids::{AccountId, HoldId, WalletId},
     ledger::{
         HoldGuard, HoldOutcome, HoldRequest, HoldResult, Leg,
@@ -278,7 +279,7 @@ impl FetchPayment {
         // Also after an error: the hold ends once it is known whether the delivery was used.
         *lock(&self.prepaid) = tried;
         if let Err(error) = &recorded {
-            tracing::warn!(%error, "prepaid delivery not recorded");
+            log_failure!(warn, [%error], "prepaid delivery not recorded");
         }
         recorded.is_ok()
     }

@@ -16,7 +16,7 @@ use crate::{
     text::{is_one_line, is_visible},
 };
 
-/// Longest name of an account without an e-mail address, in characters.
+/// Longest name of an account without an email address, in characters.
 const NAME_LENGTH_MAX: usize = 100;
 /// Length of a token's digest in bytes.
 const DIGEST_LENGTH: u32 = 32;
@@ -24,7 +24,7 @@ const DIGEST_LENGTH: u32 = 32;
 const TOKEN_LIFETIME: Duration = Duration::from_secs(600);
 
 impl AccountAdmin {
-    /// Creates an account without an e-mail address, under a name; returns it with its key.
+    /// Creates an account without an email address, under a name; returns it with its key.
     ///
     /// The name takes the place of the address. No mail is sent to it, so a lost key is replaced by
     /// [`AccountAdmin::issue_key`].

@@ -58,7 +58,7 @@ pub struct AccountKeys {
     /// Read by the mail sender: the orders of receipts.
     #[cfg_attr(not(feature = "mail"), expect(dead_code, reason = "only the mail sender reads it"))]
     pub(super) orders: Arc<dyn OrderStore>,
-    /// Written by the mail sender: the links of sign-in mails.
+    /// Written by the mail sender: the links of sign-in emails.
     #[cfg_attr(not(feature = "mail"), expect(dead_code, reason = "only the mail sender writes it"))]
     pub(super) sessions: Arc<dyn SessionStore>,
     /// Digests networks and addresses for their rate limits, so that neither is stored.
@@ -181,7 +181,7 @@ impl AccountKeys {
                     tracing::error!(%error, "key rotation outcome unknown");
                     Err(V1Error::Internal(
                         "The service could not reach its storage, and your key may have been replaced. If it no longer \
-                         works, register again with the same e-mail address to get a new one."
+                         works, register again with the same email address, which replaces all keys of the account."
                             .to_owned(),
                     ))
                 }

@@ -1,6 +1,6 @@
 //! The v1 API: accounts with credits (specification 2.5 to 2.8, 4.4 to 4.12, 5, 7.2 and 8).
 //!
-//! Redeeming the token of a verification mail creates an account. An account has a plan, whose credits renew
+//! Redeeming the token of a verification email creates an account. An account has a plan, whose credits renew
 //! each month, and purchased credits. A transcript costs credits only when it is delivered.
 //! This module also defines the ports for orders, outgoing mail and stored replies.
 
@@ -75,7 +75,7 @@ pub use idempotency::{IdempotencyAttempt, IdempotencyState, IdempotencyStore, St
 pub use keys::{AccountKeys, IssuedAccountKey, VerifyOutcome};
 pub use memo::Memo;
 pub use options::{AccountsOptions, PlanTable, PlanTerms};
-pub use orders::{Order, OrderItem, OrderState, OrderStore};
+pub use orders::{Order, OrderItem, OrderState, OrderStore, format_price, group_digits};
 pub(crate) use outbox::limit_due;
 pub use outbox::{MailIntent, MailKind, Outbox, RETRY_PAUSE_MAX, WAITING_MAX};
 pub use paid_periods::{PlanPayment, apply_payments};

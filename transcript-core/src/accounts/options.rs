@@ -78,7 +78,7 @@ pub struct AccountsOptions {
     /// Registrations per network per hour (`limits.register_per_network_per_hour`).
     #[default(5)]
     pub register_per_network_per_hour: u32,
-    /// Verification mails to one address per hour, from all clients together. Of sign-in mails as many for each
+    /// Verification mails to one address per hour, from all clients together. Of sign-in emails as many for each
     /// network, and six times as many in all.
     #[default(5)]
     pub register_per_address_per_hour: u32,

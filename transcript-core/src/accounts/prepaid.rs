@@ -12,6 +12,7 @@ use crate::{
     directory::Account,
     engine::EngineOptions,
     error::{Error, ErrorKind, Result},
+    failure_log::log_failure,
     ids::HoldId,
     ledger::{HoldGuard, HoldOutcome, HoldRequest, HoldResult, HoldState, Leg, SettleRequest},
     retry::{StorePolicy, retry_store_persistently, with_timeout},
@@ -23,8 +24,8 @@ use crate::{
 const LIFETIME: Duration = Duration::from_secs(24 * 3600);
 /// The largest number of prepaid deliveries of one transcript to one account in a day.
 const PER_DAY_MAX: u32 = 8;
-/// The number of names of ends: milliseconds of a day.
-const MARKS: u64 = 24 * 3600 * 1000;
+/// Milliseconds of a day.
+const DAY_MS: u64 = 24 * 3600 * 1000;
 
 /// Outcome of using a prepaid delivery.
 #[derive(Debug)]
@@ -239,7 +240,7 @@ impl PrepaidDelivery {
         self.detach(async move {
             let ended = delivery.end(delivery.options().hold_policy(), &end).await;
             if let Err(error) = &ended {
-                tracing::warn!(%error, "prepaid delivery not removed");
+                log_failure!(warn, [%error], "prepaid delivery not removed");
             }
             delivery.end_hold(hold, ended.unwrap_or(true), spent).await;
         });
@@ -268,7 +269,7 @@ impl PrepaidDelivery {
             match (delivery.end(delivery.options().hold_policy(), &end).await, memo) {
                 (Ok(false), Some(memo)) => delivery.charge_again(&memo).await,
                 (Ok(_), _) => {}
-                (Err(error), _) => tracing::warn!(%error, "prepaid delivery not removed"),
+                (Err(error), _) => log_failure!(warn, [%error], "prepaid delivery not removed"),
             }
         });
         false
@@ -297,9 +298,9 @@ impl PrepaidDelivery {
     fn end_of(&self, record: PrepaidRecord) -> PrepaidEnd {
         let context = &self.credits.context;
         let (now, PrepaidRecord { id, expires_at }) = (context.now(), &record);
-        let name = context.random.bytes(4).iter().fold(0, |name, byte| (name << 8) | u64::from(*byte));
+        let offset = context.random.bytes(4).iter().fold(0, |sum, byte| (sum << 8) | u64::from(*byte));
         // After the end of every prepaid delivery.
-        let expiry = now.plus(3 * LIFETIME + Duration::from_millis(name % MARKS));
+        let expiry = now.plus(3 * LIFETIME + Duration::from_millis(offset % DAY_MS));
         let mark = HoldId::new(format!("{id}-{}-end", expires_at.as_millis()));
         PrepaidEnd { record, mark: self.zero_hold(mark, now, expiry) }
     }
@@ -362,7 +363,7 @@ impl PrepaidDelivery {
     }
 
     fn id(&self, at: Timestamp, number: u32) -> HoldId {
-        let day = at.as_millis().div_euclid(24 * 3600 * 1000);
+        let day = at.as_millis().div_euclid(DAY_MS as i64);
         HoldId::new(format!("prepaid-{}-{day}-{number}", self.name))
     }
 }

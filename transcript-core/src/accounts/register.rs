@@ -11,11 +11,11 @@ use crate::{
     time::Timestamp,
 };
 
-/// Networks that may request as many sign-in mails to an address as one may: more than a /48, which counts as four.
+/// Networks that may request as many sign-in emails to an address as one may: more than a /48, which counts as four.
 const SIGN_IN_NETWORKS: u32 = 6;
 
 impl AccountKeys {
-    /// Queues a verification mail.
+    /// Queues a verification email.
     /// The response is the same whether or not the address has an account, and does not wait for the mail:
     /// the token is made when the mail is sent ([`super::mail`]).
     ///
@@ -29,7 +29,7 @@ impl AccountKeys {
         self.queue_mail(email, MailKind::Verify, client, None).await
     }
 
-    /// Queues a sign-in mail; for an address without an account, the verification mail of a new one.
+    /// Queues a sign-in email; for an address without an account, the verification email of a new one.
     ///
     /// `language` is the tag of the language of the mail: that of the page with the form.
     ///

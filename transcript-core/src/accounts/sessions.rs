@@ -120,7 +120,7 @@ impl AccountSessions {
         self.context.task(work).await
     }
 
-    /// Opens a session of an account whose holder has proved the mail address otherwise.
+    /// Opens a session of an account whose holder has proved the email address otherwise.
     ///
     /// # Errors
     /// [`V1Error::Internal`].

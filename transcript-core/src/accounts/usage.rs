@@ -29,7 +29,7 @@ pub struct CreditBalance {
 /// The account for its owner (specification 2.7).
 #[derive(Clone, PartialEq, Eq)]
 pub struct Profile {
-    /// The e-mail address.
+    /// The email address.
     pub email: String,
     /// The credits.
     pub credits: CreditBalance,

@@ -45,7 +45,7 @@
 
 mod answer;
 mod bm25;
-mod common_words;
+pub(crate) mod common_words;
 mod content_words;
 pub(crate) mod cpu_pool;
 mod delta_buffer;
@@ -63,6 +63,7 @@ mod passage;
 mod pipeline;
 mod prompt;
 mod question;
+mod question_language;
 mod required_content;
 mod retrieve;
 mod search;

@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-use super::common_words::certain_language;
-use crate::{debug_fields, names::names, text::head, transcript::LanguageTag};
+use crate::{debug_fields, names::names};
 
 /// Maximum of Unicode scalar values in a message (specification 8).
 pub const MESSAGE_CHARS_MAX: usize = 2_000;
@@ -113,24 +112,6 @@ impl Question {
     /// The message of the question.
     pub fn message(&self) -> &str {
         &self.message
-    }
-
-    /// The language that the script or the common words of the message show.
-    ///
-    /// If they leave it open, it is that of the latest question before it that shows one; otherwise `None`.
-    ///
-    /// ```
-    /// use transcript_core::chat::Question;
-    ///
-    /// let question = Question::new("Wer hat die Uhr gebaut?", Vec::new())?;
-    /// assert_eq!(question.language().as_ref().map(|tag| tag.as_str()), Some("de"));
-    /// # Ok::<(), transcript_core::chat::QuestionError>(())
-    /// ```
-    pub fn language(&self) -> Option<LanguageTag> {
-        let earlier = self.history.iter().rev().filter(|turn| turn.role == ChatRole::User);
-        let earlier = earlier.map(|turn| head(&turn.content, MESSAGE_CHARS_MAX));
-        let mut texts = std::iter::once(self.message.as_str()).chain(earlier);
-        LanguageTag::parse(texts.find_map(certain_language)?).ok()
     }
 
     /// Earlier turns, oldest first.

@@ -155,7 +155,7 @@ pub trait Directory: fmt::Debug + Send + Sync + 'static {
     /// Stores a changed account; compare-and-swap on its version, which is incremented.
     ///
     /// **Behaviour**: `account.version` is the version that was read; the outcome is [`UpdateOutcome::Stale`] if it is
-    /// no longer the stored one. The e-mail address and the wallet cannot change; other values are ignored.
+    /// no longer the stored one. The email address and the wallet cannot change; other values are ignored.
     ///
     /// # Errors
     /// [`crate::ErrorKind::Conflict`] if the customer belongs to another account.

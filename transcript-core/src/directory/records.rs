@@ -33,7 +33,7 @@ pub struct LookupKey {
     pub wallet: WalletId,
     /// Label chosen by the owner.
     pub label: Option<String>,
-    /// E-mail address of the owner, if given.
+    /// Email address of the owner, if given.
     pub email: Option<String>,
     /// Subject of the paid plan that entitles the key.
     pub subject: Option<String>,
@@ -106,7 +106,7 @@ pub struct Account {
     pub id: AccountId,
     /// Number of changes, from 1.
     pub version: u64,
-    /// E-mail address, in normal form; a name without `@` if an operator created the account without an address.
+    /// Email address, in normal form; a name without `@` if an operator created the account without an address.
     pub email: String,
     /// Wallet of the account.
     pub wallet: WalletId,
@@ -165,7 +165,7 @@ pub enum KeyOwner {
 pub enum AccountRef {
     /// By id.
     Id(AccountId),
-    /// By e-mail address, in normal form.
+    /// By email address, in normal form.
     Email(String),
     /// By customer id at the payment provider.
     Customer(String),

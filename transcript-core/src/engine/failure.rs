@@ -93,10 +93,6 @@ const ADVICE: &str = "he operator can ";
 const BUSY: &str = "busy";
 /// The detail if a store failed.
 const STORAGE: &str = "storage";
-/// The detail if the quota of the key is used up.
-const QUOTA: &str = "quota";
-/// The detail if the key has expired.
-const EXPIRED: &str = "expired";
 /// The detail if the video has no transcript in the requested language.
 const NO_LANGUAGE: &str = "no_language";
 
@@ -114,6 +110,10 @@ pub enum CostNote {
 impl NoTranscript {
     /// The detail if the code of a supplier has a defect, which a retry meets again.
     pub const DEFECT: &str = "defect";
+    /// The detail if the quota of the key is used up.
+    pub const QUOTA: &str = "quota";
+    /// The detail if the key has expired.
+    pub const EXPIRED: &str = "expired";
 
     /// No transcript for this reason, without detail or known time of a retry.
     pub fn new(reason: FailureReason, message: impl Into<String>) -> Self {
@@ -225,24 +225,24 @@ impl NoTranscript {
             "This API key has used its {max} requests of the {period}. Try again in {}.",
             format_wait(retry_after)
         );
-        Self::new(FailureReason::FairUse, message).with_detail(QUOTA).with_retry_after(retry_after)
+        Self::new(FailureReason::FairUse, message).with_detail(Self::QUOTA).with_retry_after(retry_after)
     }
 
     /// The key has expired.
     #[cfg(feature = "lookup")]
     pub(crate) fn expired_key(end: Timestamp) -> Self {
         let message = format!("This API key expired at {end}. The operator of the service issues a new one.");
-        Self::new(FailureReason::NeedsVerification, message).with_detail(EXPIRED)
+        Self::new(FailureReason::NeedsVerification, message).with_detail(Self::EXPIRED)
     }
 
     /// Whether the quota of the key is used up.
     pub fn is_over_quota(&self) -> bool {
-        self.reason == FailureReason::FairUse && self.detail.as_deref() == Some(QUOTA)
+        self.reason == FailureReason::FairUse && self.detail.as_deref() == Some(Self::QUOTA)
     }
 
     /// Whether the key has expired.
     pub fn is_expired_key(&self) -> bool {
-        self.reason == FailureReason::NeedsVerification && self.detail.as_deref() == Some(EXPIRED)
+        self.reason == FailureReason::NeedsVerification && self.detail.as_deref() == Some(Self::EXPIRED)
     }
 
     fn no_supplier(platform: Platform, cost_note: CostNote) -> Self {
@@ -275,8 +275,10 @@ impl NoTranscript {
         let charged = match cost_note {
             CostNote::None => None,
             CostNote::NothingCharged => Some("nothing was charged"),
+            // A question about it is charged besides.
             CostNote::ChargedWhenReady => Some(
-                "if it is in the requested language, it is charged when ready, and your next request gets it",
+                "if it is in the requested language, it is charged when ready, and your next request for the \
+                 transcript is free",
             ),
         };
         let none = Self::new(FailureReason::FetchError, work.message(charged)).with_detail("still_working");

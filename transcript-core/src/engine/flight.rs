@@ -1,7 +1,7 @@
 //! One flight, from its first waiter to the outcome of all.
 //!
 //! The flight task acquires the lease, lets one waiter after another try to pay, fetches, archives, ends the payment,
-//! and then notifies all waiters. A waiter whose hold is refused gets its own outcome, and those in line with the same
+//! and then notifies all waiters. A waiter whose hold is refused gets its own outcome, and those queued with the same
 //! payment get it at their turn; the next waiter pays. Only what the suppliers returned is shared by all.
 
 use std::{
@@ -44,6 +44,9 @@ pub(super) async fn run_flight(inner: Arc<EngineInner>, leader: FlightLeader) {
         is_released: AtomicBool::new(false),
     };
     flight.run().await;
+    // The end of the leader ends the wait of `close`, after which an archive may be opened again.
+    drop(inner);
+    drop(leader);
 }
 
 /// The shortest time between two heartbeats.
@@ -199,7 +202,7 @@ impl FlightTask<'_> {
             result = self.fetch(lease_expires_at, &owner) => {
                 let ((own, others), work_result) = result;
                 if matches!(own, FetchOutcome::Busy(_)) {
-                    // The next waiter may have another owner, with a place in the queue.
+                    // The next waiter may have another owner, with room in the queue.
                     if let Some(payment) = payment {
                         payment.end(work_result).await;
                     }
@@ -446,7 +449,7 @@ impl FlightTask<'_> {
             let known = tracks.get(..TRACKS_MAX).unwrap_or(tracks);
             let add = || self.inner.archive.add_known_tracks(video, known, now);
             if let Err(error) = retry_store(self.inner.options.request_policy(), add).await {
-                tracing::warn!(%video, %error, "known tracks not stored");
+                log_failure!(warn, [%video, %error], "known tracks not stored");
             }
         }
         let policy = &self.inner.options.absence;
@@ -455,7 +458,7 @@ impl FlightTask<'_> {
         match retry_store(self.inner.options.request_policy(), put).await {
             Ok(()) => Some(absence.until.since(now)),
             Err(error) => {
-                tracing::warn!(%video, %error, "absence not stored");
+                log_failure!(warn, [%video, %error], "absence not stored");
                 None
             }
         }

@@ -60,7 +60,7 @@ use supplier_pool::SupplierPool;
 
 use crate::{
     archive::{Archive, ArchivedTrack, FindOutcome, LazyTranscript, StoredBody, TrackSelector},
-    error::{Error, Result},
+    error::{Error, ErrorKind, Result, Retry},
     page::{Page, PageRequest},
     retry::{deadline_after, is_over, timed_out, with_timeout},
     supplier::{
@@ -282,7 +282,7 @@ impl Transcripts {
     ///
     /// # Errors
     /// As [`Archive::change_counter`].
-    pub async fn changes(&self) -> Result<u64> {
+    pub async fn change_counter(&self) -> Result<u64> {
         let inner = Arc::clone(&self.inner);
         self.task(
             async move { with_timeout(inner.options.store_timeout, inner.archive.change_counter()).await },
@@ -426,7 +426,9 @@ impl EngineInner {
         if self.suppliers.for_platform(key.0.platform()).is_empty() {
             return FetchOutcome::NoSupplier;
         }
-        self.join(key, fetch.payer).await.unwrap_or_else(|_| FetchOutcome::StoreFailed(stopped()))
+        self.join(key, fetch.payer)
+            .await
+            .unwrap_or_else(|_| FetchOutcome::StoreFailed(Error::unavailable("the fetch was interrupted")))
     }
 
     /// Estimate for a flight that has not finished.
@@ -475,5 +477,6 @@ fn archived_outcome(purpose: FetchPurpose, found: Result<FindOutcome>) -> Result
 }
 
 fn stopped() -> Error {
-    Error::unavailable("the task was interrupted")
+    let message = "the runtime on which the library was opened has ended";
+    Error::new(ErrorKind::Unavailable, Retry::Never, message)
 }

@@ -194,6 +194,13 @@ async fn refresh_waits_for_lease_then_fetches() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn refresh_transcript_without_text_is_failure() {
+    let fixture = fixture(Some(" \n"));
+    assert_eq!(fixture.refresh().await, "SupplyFailed");
+    assert_eq!(fixture.archived().await, "NotFound");
+}
+
+#[tokio::test(start_paused = true)]
 async fn refresh_without_supplier_returns_no_supplier() {
     let fixture = fixture(Some("words"));
     let reel = VideoId::new(Platform::Instagram, "Cabc123").unwrap();

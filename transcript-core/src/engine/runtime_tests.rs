@@ -75,3 +75,27 @@ fn call_runs_on_caller_runtime_or_engine_runtime() {
         assert!(matches!(other_runtime.block_on(outcome).unwrap(), FetchOutcome::Archived(_)));
     }
 }
+
+#[test]
+fn call_after_end_of_runtime_is_final() {
+    let (engine_runtime, other_runtime) = (runtime(), runtime());
+    let (archive, random) = (Arc::new(MemoryArchive::default()), Arc::new(SequentialRandom::default()));
+    let transcripts =
+        Transcripts::builder(archive, Arc::new(FrozenClock), random, engine_runtime.handle().clone()).build();
+    drop(engine_runtime);
+    let error = other_runtime.block_on(transcripts.task(std::future::ready(()))).unwrap_err();
+    assert_eq!((error.kind(), error.retry()), (ErrorKind::Unavailable, Retry::Never));
+    assert!(error.message().contains("the runtime"), "{error}");
+}
+
+#[test]
+fn call_that_panics_is_error_with_cause() {
+    let (engine_runtime, other_runtime) = (runtime(), runtime());
+    let (archive, random) = (Arc::new(MemoryArchive::default()), Arc::new(SequentialRandom::default()));
+    let transcripts =
+        Transcripts::builder(archive, Arc::new(FrozenClock), random, engine_runtime.handle().clone()).build();
+    let error = other_runtime.block_on(transcripts.task(async { panic!("a defect") }));
+    let error = error.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unexpected);
+    assert!(error.cause().is_some_and(|cause| cause.error().to_string().contains("a defect")), "{error}");
+}

@@ -146,6 +146,8 @@ impl EngineInner {
             self.current_runtime().spawn(async move {
                 let answer = inner.resolve_with(&leader.link, resolver.as_ref()).await;
                 leader.notify_all(&answer);
+                // Their end ends the wait of `close`, so what they hold is released first.
+                drop((inner, resolver));
                 drop(running);
             });
         }
@@ -192,7 +194,7 @@ impl EngineInner {
                     with_timeout(self.options.store_timeout, self.archive.put_short_link(link, video)).await
                 {
                     // The result is valid all the same; the next caller resolves the link again.
-                    tracing::warn!(link = link.code(), %error, "short link not stored");
+                    log_failure!(warn, [link = link.code(), %error], "short link not stored");
                 }
             }
             ResolveOutcome::NotAVideo(message) => {

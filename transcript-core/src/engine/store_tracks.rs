@@ -10,6 +10,7 @@ use crate::{
     archive::{PutRequest, StoredTranscript, TrackSelector},
     captions::PARSER_VERSION,
     error::{Error, Result},
+    failure_log::log_failure,
     ids::Holder,
     retry::retry_store_persistently,
     supplier::SupplyOutput,
@@ -60,7 +61,7 @@ impl EngineInner {
                 (Err(error), None) => return Err(error),
                 (Ok(_), Some(_)) => {}
                 (Err(error), Some(_)) => {
-                    tracing::warn!(video = %key.0, %error, "additional track not stored");
+                    log_failure!(warn, [video = %key.0, %error], "additional track not stored");
                 }
             }
         }

@@ -28,7 +28,7 @@ use crate::{
 };
 
 /// The most transcripts of one supply: the requested one, the default, and some spare.
-const TRACKS_MAX: usize = 16;
+const SUPPLIED_TRACKS_MAX: usize = 16;
 /// How long a cancelled supplier may take to end.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -298,11 +298,15 @@ fn validate(
             "The transcript source returned another video.",
         ));
     }
-    if supplied.transcripts.len() > TRACKS_MAX || supplied.known_tracks.len() > KNOWN_TRACKS_MAX {
+    if supplied.transcripts.len() > SUPPLIED_TRACKS_MAX || supplied.known_tracks.len() > KNOWN_TRACKS_MAX {
         return unreadable("The transcript source returned too many tracks.");
     }
     if let Some(error) = supplied.transcripts.iter().find_map(|track| track.check().err()) {
         return unreadable(&format!("The transcript source returned an invalid transcript: {error}."));
+    }
+    let has_text = |track: &Transcript| track.segments.iter().any(|segment| !segment.text.trim().is_empty());
+    if !supplied.transcripts.iter().all(has_text) {
+        return unreadable("The transcript source returned a transcript without text.");
     }
     if let Some(what) =
         supplied.transcripts.iter().find_map(|track| false_track_info(track, &slot.name, slot.kind))
@@ -327,10 +331,13 @@ fn translation_only_error(track: &TrackInfo, known: &[TrackInfo]) -> SupplyError
 
 /// Why a transcript's track information cannot be true; `None` if it can.
 fn false_track_info(transcript: &Transcript, supplier: &str, of: SupplierKind) -> Option<&'static str> {
-    let TrackInfo { kind, original, .. } = &transcript.track;
+    let TrackInfo { language, kind, original, .. } = &transcript.track;
     // A remote server names the supplier that it used itself.
     if of != SupplierKind::Remote && transcript.source != supplier {
         Some("The transcript source returned a transcript of a different source.")
+    } else if !LanguageTag::parse(language.as_str()).is_ok_and(|tag| tag == *language) {
+        // No request could name it.
+        Some("The transcript source returned a transcript whose language is not a language tag.")
     } else if of == SupplierKind::Speech && *kind != TrackKind::Generated {
         Some("The transcript source labelled recognized speech as human captions.")
     } else if *kind == TrackKind::Translated && *original {
@@ -388,7 +395,7 @@ fn most_significant(mut failures: Vec<SupplyError>) -> SupplyError {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::refresh_tests, *};
     use crate::video::Platform;
 
     fn check(reasons: &[SupplyReason], expect: SupplyReason) {
@@ -420,6 +427,13 @@ mod tests {
         check(TrackKind::Generated, true, "yt-dlp", Speech, true);
         check(TrackKind::Human, true, "yt-dlp", Speech, false);
         check(TrackKind::Translated, false, "yt-dlp", Speech, false);
+        for (tag, is_valid) in [("en", true), ("pt-BR", true), ("English", false), ("en_US", false)] {
+            let transcript = Transcript {
+                track: TrackInfo::new(LanguageTag::from_canonical(tag), TrackKind::Human),
+                ..refresh_tests::transcript("x")
+            };
+            assert_eq!(false_track_info(&transcript, "words", Captions).is_none(), is_valid, "{tag}");
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use tracing::Instrument as _;
 
 use super::{EngineInner, Transcripts, stopped};
 use crate::{
-    error::Result,
+    error::{Error, ErrorCause, Result},
     tasks::{BackgroundTasks, boxed},
 };
 
@@ -44,6 +44,9 @@ impl Transcripts {
         tasks.spawn_on(boxed(work.in_current_span()), self.inner.tasks.runtime());
         match tasks.join_next().await {
             Some(Ok(value)) => Ok(value),
+            Some(Err(error)) if error.is_panic() => {
+                Err(Error::unexpected("the task panicked").with_cause(Some(ErrorCause::new(error))))
+            }
             Some(Err(_)) | None => Err(stopped()),
         }
     }

@@ -4,6 +4,7 @@ use super::{EngineInner, FetchOutcome, NoTranscript, Transcripts, absence::is_to
 use crate::{
     archive::{Absence, ArchivedTrack, FindOutcome, KNOWN_TRACKS_MAX, StoredTranscript, TrackSelector},
     error::Result,
+    failure_log::log_failure,
     retry::with_timeout,
     transcript::{LanguageTag, TrackInfo, best_track},
     video::VideoId,
@@ -69,6 +70,28 @@ impl Transcripts {
         self.task(async move { inner.find_best(&video, &selector).await }).await?
     }
 
+    /// The languages of the archived tracks of a video, that of this transcript first.
+    ///
+    /// If the archive fails, it is the only one.
+    pub async fn archived_languages(&self, stored: &StoredTranscript) -> Vec<LanguageTag> {
+        let own = &stored.transcript.track.language;
+        let mut languages = vec![own.clone()];
+        if stored.details.tracks.iter().all(|track| track.language == *own) {
+            return languages;
+        }
+        match self.tracks(&stored.transcript.video).await {
+            Ok(tracks) => {
+                let archived = tracks.into_iter().filter(|track| track.revision.is_some());
+                let others = archived.map(|track| track.track.language).filter(|language| language != own);
+                languages.extend(others);
+            }
+            Err(error) => {
+                log_failure!(warn, [video = %stored.transcript.video, %error], "archived languages not read");
+            }
+        }
+        languages
+    }
+
     /// The archived transcript of the same video in a language, if there is one, in place of this transcript.
     ///
     /// If the archive fails, it is this transcript.
@@ -81,7 +104,7 @@ impl Transcripts {
             Ok(FindOutcome::Transcript(other)) => other,
             Ok(_) => stored,
             Err(error) => {
-                tracing::warn!(video = %stored.transcript.video, %error, "transcript in other language not read");
+                log_failure!(warn, [video = %stored.transcript.video, %error], "transcript in other language not read");
                 stored
             }
         }

@@ -1,4 +1,4 @@
-//! Keyed digests of client networks and mail addresses. Stores no address.
+//! Keyed digests of client networks and email addresses. Stores no address.
 
 use std::net::IpAddr;
 
@@ -8,7 +8,7 @@ use crate::{keyed_digest::KeyedDigest, ledger::terms::AllowancePeriod, time::Tim
 /// Length of a digest, in hexadecimal digits.
 const DIGITS: usize = 32;
 
-/// Digests networks with the server's secret and a daily salt, and mail addresses with the secret alone.
+/// Digests networks with the server's secret and a daily salt, and email addresses with the secret alone.
 #[derive(Clone)]
 pub(crate) struct NetworkHasher {
     digest: KeyedDigest,
@@ -51,7 +51,7 @@ impl NetworkHasher {
         }
     }
 
-    /// The digest of a mail address: the same every day, so that midnight does not end its limits.
+    /// The digest of an email address: the same every day, so that midnight does not end its limits.
     #[cfg(feature = "accounts")]
     pub(crate) fn address_digest(&self, address: &str) -> String {
         self.truncated("mail-address", address)

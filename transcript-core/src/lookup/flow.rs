@@ -396,10 +396,23 @@ fn needs_key_response(reason: &str) -> Availability {
 pub(super) fn store_failure_response(error: &Error) -> Availability {
     log_failure!(error, [%error], "lookup store call failed");
     let message = if error.is_unreadable() {
-        "The archived transcript of this video is damaged; nothing was charged. The operator of this service must \
-         repair it."
+        // The archive, the ledger or the directory.
+        "Stored data is damaged: nothing was charged. The operator of this service must repair it."
     } else {
         "The service could not reach its storage; nothing was charged. Try again in a moment."
     };
     NoTranscript::storage_failure(message).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::{ErrorKind, Retry};
+
+    #[test]
+    fn damage_of_any_store_is_not_blamed_on_archive() {
+        let torn = Error::new(ErrorKind::Corrupt, Retry::Never, "torn");
+        let Availability::Unavailable(none) = store_failure_response(&torn) else { panic!("no transcript") };
+        assert!(none.message.starts_with("Stored data is damaged: nothing was charged."), "{}", none.message);
+    }
 }

@@ -30,7 +30,7 @@ use crate::{
 pub struct CreateKeyRequest {
     /// The owner's name for it.
     pub label: Option<String>,
-    /// The owner's e-mail address.
+    /// The owner's email address.
     pub email: Option<String>,
     /// A proof of a paid plan, if one was sent: a valid one makes the key a plus key.
     pub proof: Option<EntitlementProof>,
@@ -43,7 +43,7 @@ pub struct CreateKeyRequest {
 impl CreateKeyRequest {
     /// The longest label, in characters.
     pub const LABEL_LENGTH_MAX: usize = 100;
-    /// The longest e-mail address, in characters (RFC 5321: a path of 256 with its brackets).
+    /// The longest email address, in characters (RFC 5321: a path of 256 with its brackets).
     pub const EMAIL_LENGTH_MAX: usize = 254;
 }
 
@@ -414,7 +414,7 @@ fn clean_email(email: Option<String>) -> Result<Option<String>, KeyRequestError>
     if is_plausible {
         Ok(Some(email))
     } else {
-        let message = "give an e-mail address such as name@example.org, or leave it out".to_owned();
+        let message = "give an email address such as name@example.org, or leave it out".to_owned();
         Err(KeyRequestError { field: "email", message })
     }
 }

@@ -17,7 +17,7 @@ pub struct KeyWithUsage {
     pub status: KeyStatus,
     /// The key's first characters.
     pub hint: String,
-    /// Its owner's e-mail address, if given.
+    /// Its owner's email address, if given.
     pub email: Option<String>,
     /// The subject of the paid plan that entitles it.
     pub subject: Option<String>,

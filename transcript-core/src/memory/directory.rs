@@ -313,7 +313,7 @@ impl Directory for MemoryDirectory {
             let same = stored.email == token.email;
             return same
                 .then_some(())
-                .ok_or_else(|| Error::conflict("the token's digest is stored for another mail address"));
+                .ok_or_else(|| Error::conflict("the token's digest is stored for another email address"));
         }
         let VerificationToken { digest, email, expires_at, .. } = token;
         state.tokens.insert(digest, StoredToken { email, expires_at, state: TokenState::Unused });

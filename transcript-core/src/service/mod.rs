@@ -122,13 +122,13 @@ pub trait Service: fmt::Debug + Send + Sync + 'static {
         Err(no_accounts())
     }
 
-    /// Requests a verification mail. The reply is the same whether or not the address has an account.
+    /// Requests a verification email. The reply is the same whether or not the address has an account.
     async fn register(&self, caller: &Caller, request: RegisterRequest) -> ServiceResult<RegisterResponse> {
         let _ = (caller, request);
         Err(no_accounts())
     }
 
-    /// Redeems the token of a verification mail for the account's key, which only this reply contains.
+    /// Redeems the token of a verification email for the account's key, which only this reply contains.
     ///
     /// Unless `confirmed`, a token that would replace a key fails with [`ServiceErrorKind::Conflict`].
     async fn verify(&self, caller: &Caller, token: String, confirmed: bool) -> ServiceResult<VerifyResponse> {

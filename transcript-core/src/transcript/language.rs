@@ -1,5 +1,7 @@
 //! Language tags: canonical BCP 47, matched by language and likely script.
 
+use std::str::FromStr;
+
 use icu_locale::{LanguageIdentifier, Locale, LocaleCanonicalizer, LocaleExpander};
 use serde::{Deserialize, Serialize};
 
@@ -143,6 +145,15 @@ impl LanguageTag {
     }
 }
 
+/// As [`LanguageTag::parse`].
+impl FromStr for LanguageTag {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        Self::parse(text)
+    }
+}
+
 #[cold]
 fn not_a_tag() -> Error {
     Error::invalid("not a language tag: give a BCP 47 tag such as en, pt-BR or zh-Hant")
@@ -165,6 +176,7 @@ mod tests {
             ("bho", "bho"),
         ] {
             assert_eq!(LanguageTag::parse(text).unwrap().as_str(), expect, "{text}");
+            assert_eq!(text.parse::<LanguageTag>().unwrap().as_str(), expect, "{text}");
         }
     }
 

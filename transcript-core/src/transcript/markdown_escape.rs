@@ -1,6 +1,6 @@
 //! Escaping that preserves text in Markdown.
 
-/// Character that keeps an e-mail address from becoming a link.
+/// Character that keeps an email address from becoming a link.
 ///
 /// GitHub's dialect looks for addresses after all escapes are resolved, so only another character helps. This
 /// one is invisible and allows no line break.
@@ -69,7 +69,7 @@ fn ends_with(text: &str, name: &str) -> bool {
     text.get(start..).is_some_and(|end| end.eq_ignore_ascii_case(name))
 }
 
-/// Whether an at sign between these texts may be part of an e-mail address.
+/// Whether an at sign between these texts may be part of an email address.
 ///
 /// After the scheme of an address it needs no name.
 fn is_in_address(before: &str, after: &str) -> bool {

@@ -1,6 +1,7 @@
 //! Errors of links.
 
 use super::{Platform, hosts};
+use crate::error::{Error, ErrorCause};
 
 /// Maximum length of foreign text repeated in a message, in characters.
 const HOST_CHARS_MAX: usize = 40;
@@ -44,9 +45,10 @@ crate::display::display!(LinkError, |this| this.message);
 
 impl std::error::Error for LinkError {}
 
-impl From<LinkError> for crate::error::Error {
+impl From<LinkError> for Error {
+    /// An invalid argument whose cause is the error of the link.
     fn from(error: LinkError) -> Self {
-        Self::invalid(error.message)
+        Self::invalid(error.message.as_str()).with_cause(Some(ErrorCause::new(error)))
     }
 }
 
@@ -321,6 +323,26 @@ fn printable_host(host: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::video::{VideoLink, VideoList};
+
+    #[test]
+    fn link_error_is_cause_of_core_error() {
+        let link = VideoLink::parse("https://youtube.com.evil.example/watch?v=dQw4w9WgXcQ").unwrap_err();
+        let error = Error::from(link.clone());
+        assert_eq!(error.message(), link.message());
+        let cause = error.cause().and_then(|cause| cause.error().downcast_ref::<LinkError>());
+        assert_eq!(cause.map(LinkError::problem), Some(LinkErrorKind::UnknownHost));
+    }
+
+    #[test]
+    fn links_lists_and_platforms_parse_from_text() {
+        let (link, list) = ("https://youtu.be/dQw4w9WgXcQ", "https://www.youtube.com/@name");
+        assert_eq!(link.parse::<VideoLink>(), VideoLink::parse(link));
+        assert_eq!(list.parse::<VideoList>(), VideoList::parse(list));
+        assert_eq!(list.parse::<VideoLink>(), VideoLink::parse(list));
+        assert_eq!("tiktok".parse::<Platform>().ok(), Some(Platform::TikTok));
+        assert!("vimeo".parse::<Platform>().is_err());
+    }
 
     #[test]
     fn link_error_truncates_and_sanitizes_host() {

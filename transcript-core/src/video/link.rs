@@ -1,5 +1,7 @@
 //! Parsing of a text into the video that it names.
 
+use std::str::FromStr;
+
 use super::{
     LinkError, Platform, ShortLink, VideoId,
     hosts::HostKind,
@@ -59,6 +61,15 @@ impl VideoLink {
         let text = link_finder::decoded(text);
         first_target(&text, parse_candidate, LinkError::not_a_link)
             .map_err(|closest| closest.unwrap_or_else(|| without_link(&text)))
+    }
+}
+
+/// As [`VideoLink::parse`].
+impl FromStr for VideoLink {
+    type Err = LinkError;
+
+    fn from_str(text: &str) -> Result<Self, LinkError> {
+        Self::parse(text)
     }
 }
 

@@ -224,7 +224,7 @@ fn begins_with_host(text: &str, boundary: LinkBoundary) -> bool {
         return false;
     };
     if let Some((user, host)) = authority.rsplit_once('@') {
-        // An e-mail address has no path.
+        // An email address has no path.
         let has_path =
             text.get(authority.len()..).is_some_and(|rest| rest.starts_with(['/', '?', '#', '\\']));
         return has_path && !user.is_empty() && is_host_like(host);

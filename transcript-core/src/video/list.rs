@@ -1,6 +1,6 @@
 //! Lists of videos, and the texts that name one.
 
-use std::fmt;
+use std::{fmt, str::FromStr};
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
@@ -208,6 +208,15 @@ impl VideoList {
 fn channel_address(path: &str) -> String {
     let segments = path.split('/').map(|segment| utf8_percent_encode(segment, PATH).to_string());
     format!("https://www.youtube.com/{}", segments.collect::<Vec<_>>().join("/"))
+}
+
+/// As [`VideoList::parse`].
+impl FromStr for VideoList {
+    type Err = LinkError;
+
+    fn from_str(text: &str) -> Result<Self, LinkError> {
+        Self::parse(text)
+    }
 }
 
 /// A link parsed as that of a list.

@@ -1,8 +1,10 @@
 //! The four platforms.
 
+use std::str::FromStr;
+
 use serde::{Deserialize, Serialize};
 
-use crate::names::names;
+use crate::{error::Error, names::names};
 
 /// Platform of videos, with its name on the wire (specification 2.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -49,5 +51,15 @@ impl Platform {
             Self::Instagram => "Instagram",
             Self::X => "X",
         }
+    }
+}
+
+/// As [`Platform::parse`].
+impl FromStr for Platform {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self, Error> {
+        Self::parse(name)
+            .ok_or_else(|| Error::invalid("this is no platform: enter YouTube, TikTok, Instagram or X"))
     }
 }

@@ -258,7 +258,7 @@ pub struct KeyRequest {
         schemars(regex(pattern = r"^[^\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]*$"))
     )]
     pub label: Option<String>,
-    /// The e-mail address of the owner; no mail is sent there.
+    /// The email address of the owner; no mail is sent there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(
         feature = "openapi",

@@ -149,7 +149,7 @@ impl Service for ServiceClient {
 
     async fn rotate_key(&self, caller: &Caller) -> ServiceResult<RotateKeyResponse> {
         let call = ServiceCall::new(Method::POST, &["api", "v1", "rotate-key"]);
-        // If the response is lost, a verification mail restores access.
+        // If the response is lost, a verification email restores access.
         self.json(caller, ServiceCall { repeat: RetrySafety::Never, ..call }).await
     }
 

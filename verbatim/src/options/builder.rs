@@ -35,8 +35,8 @@ impl Options {
 
     /// Removes all suppliers: no platform is contacted, and only archived transcripts are found.
     ///
-    /// Suppliers that are added afterwards are the only ones. With own suppliers alone, a platform is contacted only to
-    /// follow its short links (`vm.tiktok.com/…`), and only if one of them is for it.
+    /// Suppliers that are added afterwards are the only ones. With custom suppliers alone, a platform is contacted only
+    /// to follow its short links (`vm.tiktok.com/…`), and only if one of them is for it.
     #[must_use]
     pub fn without_suppliers(mut self) -> Self {
         self.suppliers = SupplierOptions::none();
@@ -91,6 +91,8 @@ impl Options {
     }
 
     /// Sets the ledger, in place of that of the storage.
+    ///
+    /// [The guide](crate::guide#a-custom-ledger) describes how to write one.
     #[cfg(feature = "lookup")]
     #[must_use]
     pub fn with_ledger(mut self, ledger: Arc<dyn Ledger>) -> Self {

@@ -18,19 +18,20 @@ impl Options {
             && matches!(self.storage, StorageOptions::ArchiveFile(_) | StorageOptions::ArchivePostgres(_))
         {
             return Err(Error::invalid(
-                "the storage options and Options::custom both select an archive: remove one of them",
+                "the storage options and a custom archive both select an archive: remove one of them",
             ));
         }
         #[cfg(feature = "chat-model")]
         if self.custom.chat_model.is_some() && self.chat.is_some() {
             return Err(Error::invalid(
-                "Options::chat and Options::custom both select a chat model: remove one of them",
+                "the option chat and a custom chat model both select a chat model: remove one of them",
             ));
         }
         #[cfg(feature = "chat")]
         if self.embedding_sources() > 1 {
             return Err(Error::invalid(
-                "the options select several embedding models: keep one of embeddings, embedding_model and custom",
+                "the options select several embedding models: keep one of embeddings, embedding_model and a custom \
+                 model",
             ));
         }
         Ok(())
@@ -258,6 +259,23 @@ mod tests {
         verbatim.close().await;
         drop(verbatim);
         assert!(released.upgrade().is_none());
+    }
+
+    /// The task of a fetch may end on another thread than the call that waits for it.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn custom_archive_is_released_after_close_that_waits_for_fetch() {
+        for round in 0..100 {
+            let archive: Arc<dyn Archive> = Arc::new(MemoryArchive::default());
+            let released = Arc::downgrade(&archive);
+            let supplier = Arc::new(EmptySupplier("empty", vec![Platform::YouTube]));
+            let options =
+                Options::default().without_suppliers().with_archive(archive).with_supplier(supplier);
+            let verbatim = Verbatim::open(options).await.unwrap();
+            assert!(verbatim.get("https://youtu.be/aaaaaaaaaaa").await.unwrap().transcript().is_none());
+            verbatim.close().await;
+            drop(verbatim);
+            assert!(released.upgrade().is_none(), "round {round}");
+        }
     }
 
     #[cfg(all(feature = "sqlite", feature = "lookup"))]

@@ -200,7 +200,7 @@ impl ChangeMonitor {
 
     async fn renew(&self) {
         let started_at = Instant::now();
-        let reading = self.transcripts.changes();
+        let reading = self.transcripts.change_counter();
         let read = if self.stale_max.is_zero() {
             reading.await
         } else {

@@ -123,10 +123,7 @@ impl Service for ArchiveService {
                 ..ServiceError::rejected(404, message)
             });
         };
-        let stored = match question.language() {
-            Some(language) => self.verbatim.transcripts().in_language(stored, language).await,
-            None => stored,
-        };
+        let stored = question.best_transcript(self.verbatim.transcripts(), stored).await;
         let answer = self.verbatim.chat().answer(stored.transcript, question).await.map_err(|error| {
             tracing::error!(%error, "chat model call failed");
             ServiceError::rejected(500, "The chat model did not respond. Retry in a few seconds.")
@@ -217,6 +214,7 @@ mod tests {
             ("Wann öffnet das Tor?", "“Das Tor öffnet um neun.” [0:01]"),
             ("When does the gate open?", "“The gate opens at nine.” [0:01]"),
             ("Gate?", "“The gate opens at nine.” [0:01]"),
+            ("Wann öffnet?", "“Das Tor öffnet um neun.” [0:01]"),
         ] {
             let answer = service.chat(&caller, question(LINK, message)).await.unwrap();
             assert_eq!(answer.body.response, expect, "{message}");

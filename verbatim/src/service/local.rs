@@ -4,6 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use serde::{Serialize, de::DeserializeOwned};
+use tokio::runtime::Handle;
 use transcript_core::{
     Error,
     accounts::{
@@ -34,23 +35,31 @@ use transcript_core::{
 };
 
 use super::jobs::{job_info, job_params, job_results};
-use crate::Verbatim;
+use crate::{Verbatim, runtime::within};
+
+/// Pauses before a request is repeated while another one with its idempotency key runs, as a client of a server pauses.
+const CONFLICT_PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(2)];
 
 /// The lookup API and the v1 API within the process: keys, allowances and credits, without HTTP.
 ///
 /// It has no payment pages. Its jobs are worked on, and their events sent, by a process that called
 /// [`Verbatim::start_jobs`] and `Verbatim::start_webhooks`. Clones are handles to the same service.
+///
+/// A call whose idempotency key belongs to a running one waits up to 3 seconds for it, as a call of a
+/// `ServiceClient` does; then it fails with [`ServiceErrorKind::Conflict`].
 #[derive(Clone, Debug)]
 pub struct LocalService {
     lookup: Lookup,
     accounts: Accounts,
     chat: Chat,
+    /// The runtime of the pauses; `None` without them.
+    runtime: Option<Handle>,
 }
 
 impl LocalService {
-    /// The service of these parts, which must use the same stores.
+    /// The service of these parts, which must use the same stores. It does not wait for a running call.
     pub fn new(lookup: Lookup, accounts: Accounts, chat: Chat) -> Self {
-        Self { lookup, accounts, chat }
+        Self { lookup, accounts, chat, runtime: None }
     }
 
     /// Admits a request of the v1 API, or returns the stored response to replay as `Err`.
@@ -62,10 +71,26 @@ impl LocalService {
         body: Vec<u8>,
     ) -> Result<Result<RequestGuard, StoredResponse>, ServiceError> {
         let request = V1Request { route, bearer: caller.key.clone(), idempotency_key, body };
-        Ok(match self.accounts.admission.admit(request).await? {
-            V1Admission::Admitted(guard) => Ok(*guard),
-            V1Admission::Replayed(response) => Err(response),
-        })
+        let mut admitted = self.accounts.admission.admit(request.clone()).await;
+        if let Some(runtime) = &self.runtime {
+            for pause in CONFLICT_PAUSES {
+                if !matches!(admitted, Err(V1Error::Conflict(_))) {
+                    break;
+                }
+                within(runtime, async { tokio::time::sleep(pause).await }).await;
+                admitted = self.accounts.admission.admit(request.clone()).await;
+            }
+        }
+        match admitted {
+            Ok(V1Admission::Admitted(guard)) => Ok(Ok(*guard)),
+            Ok(V1Admission::Replayed(response)) => Ok(Err(response)),
+            Err(error) => {
+                let [wait, ..] = CONFLICT_PAUSES;
+                let is_running = matches!(error, V1Error::Conflict(_));
+                let error = ServiceError::from(error);
+                Err(if is_running { error.with_retry_after(Some(wait)) } else { error })
+            }
+        }
     }
 
     /// Admits a request whose endpoint accepts no idempotency key.
@@ -84,7 +109,9 @@ impl LocalService {
 
 impl From<&Verbatim> for LocalService {
     fn from(verbatim: &Verbatim) -> Self {
-        Self::new(verbatim.lookup().clone(), verbatim.accounts().clone(), verbatim.chat().clone())
+        let (lookup, accounts) = (verbatim.lookup().clone(), verbatim.accounts().clone());
+        let runtime = Some(verbatim.runtime.clone());
+        Self { lookup, accounts, chat: verbatim.chat().clone(), runtime }
     }
 }
 
@@ -231,7 +258,7 @@ impl Service for LocalService {
 
     async fn register(&self, caller: &Caller, request: RegisterRequest) -> ServiceResult<RegisterResponse> {
         self.accounts.keys.register(&request.email, caller.client).await?;
-        let message = "A verification mail is on its way.".to_owned();
+        let message = "A verification email is on its way.".to_owned();
         Ok(RegisterResponse { success: true, message }.into())
     }
 

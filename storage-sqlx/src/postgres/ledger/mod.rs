@@ -5,7 +5,7 @@ pub(crate) mod rows;
 mod general;
 #[macro_use]
 mod load;
-mod quick;
+mod fast_path;
 mod store;
 
 use async_trait::async_trait;
@@ -20,8 +20,8 @@ use transcript_core::{
     },
 };
 
+pub(super) use fast_path::SpendBatcher;
 pub(super) use load::{AdmissionKeys, LoadedRows, load, lock};
-pub(super) use quick::SpendBatcher;
 pub(super) use store::{AdmittedRows, store};
 
 use super::{

@@ -61,7 +61,7 @@ impl WriteTx for VerificationToken {
         if stored.get::<&str>(0)? == self.email {
             Ok(())
         } else {
-            Err(Error::conflict("the token's digest is stored for another mail address").into())
+            Err(Error::conflict("the token's digest is stored for another email address").into())
         }
     }
 }

@@ -97,7 +97,9 @@ impl ResultsPage {
     /// # Errors
     /// [`V1Error::BadRequest`] if it is no cursor of items.
     pub fn position(cursor: &str) -> Result<u64, V1Error> {
-        cursor.parse::<u64>().ok().filter(|from| *from <= u64::from(u32::MAX)).ok_or_else(bad_cursor)
+        let is_plain = cursor.bytes().all(|byte| byte.is_ascii_digit());
+        let from = cursor.parse::<u32>().ok().filter(|_| is_plain);
+        from.map(u64::from).ok_or_else(bad_cursor)
     }
 }
 

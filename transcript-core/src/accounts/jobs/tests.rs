@@ -69,7 +69,7 @@ fn page_of_invalid_limit_or_cursor_is_rejected() {
     for limit in [1, PAGE_MAX] {
         assert_eq!(AccountJobs::check_limit(limit, PAGE_MAX), Ok(()));
     }
-    for cursor in ["", "x", "-1", "4294967296"] {
+    for cursor in ["", "x", "-1", "+2", "4294967296"] {
         assert_eq!(ResultsPage::position(cursor), Err(bad("cursor: it is not of this list")), "{cursor}");
     }
     assert_eq!(ResultsPage::position("298"), Ok(298));

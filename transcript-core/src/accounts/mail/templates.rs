@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use html_escape::{encode_double_quoted_attribute, encode_text};
 
 use super::{MailMessage, MailTemplate, MailTexts};
-use crate::accounts::{Order, OrderItem};
+use crate::accounts::{Order, OrderItem, format_price};
 
 /// Name, URL and texts of the service, for every mail.
 #[derive(Clone, Debug, PartialEq, Eq, smart_default::SmartDefault)]
@@ -64,8 +64,7 @@ impl MailBranding {
             OrderItem::Pack(_) => fill(&texts.pack, &[("credits", &credits)]),
             OrderItem::Plan(plan) => fill(&texts.plan, &[("plan", plan.as_str()), ("credits", &credits)]),
         };
-        let (major, minor) = (order.charged_minor() / 100, order.charged_minor() % 100);
-        let price = format!("{major}.{minor:02} {}", order.currency.to_ascii_uppercase());
+        let price = format_price(order.charged_minor(), &order.currency);
         let date = order.created_at.to_string();
         let values = [
             ("item", item.as_str()),

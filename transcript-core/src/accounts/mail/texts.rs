@@ -67,7 +67,7 @@ const VERIFY: [&str; 5] = [
     "We received a request for an account at {product} ({address}) with this address.",
     "Open this link to confirm the address and get your API key:",
     "It works once, within 24 hours. The key is shown once: have a safe place for it ready.",
-    "If that was not you, please ignore this mail: without the link, nothing happens.",
+    "If that was not you, please ignore this email: without the link, nothing happens.",
 ];
 const RECOVER: [&str; 5] = [
     "Your {product} account: a new API key",
@@ -75,14 +75,14 @@ const RECOVER: [&str; 5] = [
     "Open this link and press the button there:",
     "It works once, within 24 hours. Your credits stay; all API keys that you have now stop working when the new one \
      is shown.",
-    "If that was not you, please ignore this mail: nothing changes, and your keys keep working.",
+    "If that was not you, please ignore this email: nothing changes, and your keys keep working.",
 ];
 const SIGN_IN: [&str; 5] = [
     "Sign in to {product}",
     "We received a request to sign in to your account at {product} ({address}).",
     "Open this link and press the button there:",
     "It works once, within 30 minutes. Your API keys do not change.",
-    "If that was not you, please ignore this mail: nothing happens without the link.",
+    "If that was not you, please ignore this email: nothing happens without the link.",
 ];
 const RECEIPT: [&str; 5] = [
     "Your receipt from {product}",

@@ -12,7 +12,7 @@ use crate::{accounts::Order, debug_fields, error::Result, time::Timestamp};
 pub struct CheckoutRequest {
     /// The order, already stored.
     pub order: Order,
-    /// The buyer's e-mail address.
+    /// The buyer's email address.
     pub email: String,
     /// The provider's id of the buyer, if known.
     pub customer: Option<String>,

@@ -44,11 +44,13 @@ pub struct OrderRequest {
     pub id: OrderId,
     /// Tag of the language of the receipt; `None`: the service's first language.
     pub language: Option<String>,
+    /// Whether the id is that of a stored order, whose page is opened again, however old it is.
+    pub is_existing: bool,
 }
 
 impl From<OrderId> for OrderRequest {
     fn from(id: OrderId) -> Self {
-        Self { id, language: None }
+        Self { id, language: None, is_existing: false }
     }
 }
 
@@ -179,7 +181,7 @@ impl Payments {
             created_at: self.now(),
             language: request.language,
         };
-        let order = match self.write_order(new_order).await? {
+        let order = match self.write_order(new_order, request.is_existing).await? {
             Ok(order) => order,
             Err(retry_after_ms) => return Ok(BuyOutcome::Limited { retry_after_ms }),
         };
@@ -220,8 +222,12 @@ impl Payments {
     /// The inner `Err` is the wait in milliseconds until another order may be opened.
     ///
     /// A request is not repeated for longer than responses are stored. So an older order belongs to another
-    /// request even if it has the same id, and this request gets the next id.
-    async fn write_order(&self, mut new_order: Order) -> Result<std::result::Result<Order, u64>> {
+    /// request even if it has the same id, and this request gets the next id, unless the order `is_existing` for it.
+    async fn write_order(
+        &self,
+        mut new_order: Order,
+        is_existing: bool,
+    ) -> Result<std::result::Result<Order, u64>> {
         let name = new_order.id.clone();
         for number in 1..=ORDERS_PER_ID_MAX {
             let Some(existing) = self.order(&new_order.id).await? else {
@@ -232,8 +238,11 @@ impl Payments {
                 retry_store(STORE_POLICY, || self.deps.orders.open(new_order.clone())).await?;
                 return Ok(Ok(new_order));
             };
-            if new_order.created_at.since(existing.created_at) < REPEAT_WINDOW {
-                let is_same_sale = existing.account == new_order.account && existing.item == new_order.item;
+            if is_existing || new_order.created_at.since(existing.created_at) < REPEAT_WINDOW {
+                let price = |order: &Order| (order.amount_minor, order.credits);
+                let is_same_sale = existing.account == new_order.account
+                    && existing.item == new_order.item
+                    && (!is_existing || price(&existing) == price(&new_order));
                 return match is_same_sale && existing.state == OrderState::Open {
                     true => Ok(Ok(existing)),
                     false => Err(order_completed()),

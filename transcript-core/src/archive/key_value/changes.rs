@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::KeyValueChange;
+use super::{KeyValueChange, keys};
 use crate::error::{Error, Result};
 
 /// What the write of a video means for caches and for a search index.
@@ -24,6 +24,11 @@ impl VideoChange {
 pub(super) struct Changes(pub(super) Vec<KeyValueChange>);
 
 impl Changes {
+    /// A write that changes no data.
+    pub(super) fn check() -> Self {
+        Self(vec![KeyValueChange { key: keys::CHECK.to_owned(), value: Some(b"null".to_vec()) }])
+    }
+
     pub(super) fn put(&mut self, key: String, value: &impl Serialize) -> Result<()> {
         let value = serde_json::to_vec(value).map_err(|_| Error::unexpected("a value cannot be encoded"))?;
         self.0.push(KeyValueChange { key, value: Some(value) });

@@ -8,6 +8,8 @@ use crate::{
 
 /// Key of the figures of the whole archive.
 pub(super) const TOTALS: &str = "totals";
+/// Key that a check of writes puts. It is never read.
+pub(super) const CHECK: &str = "check";
 /// Prefix of the keys of videos.
 pub(super) const VIDEOS: &str = "video/";
 /// Prefix of the keys of videos that a search index has not read since they changed.

@@ -423,6 +423,11 @@ impl Archive for KeyValueArchive {
         Ok(self.totals().await?.changes)
     }
 
+    async fn check_writable(&self) -> Result<()> {
+        let writing = self.begin().await;
+        self.write(writing, Changes::check()).await
+    }
+
     async fn unindexed_videos(&self, limit: u32) -> Result<Vec<ChangedVideo>> {
         let limit = keys::LIST_MAX.min(limit as usize);
         let found = keys::list(&*self.store, keys::UNINDEXED, keys::UNINDEXED, limit).await?;
@@ -445,10 +450,7 @@ impl Archive for KeyValueArchive {
         for ChangedVideo { change, .. } in videos {
             self.delete_unindexed(*change, &mut changes).await?;
         }
-        match changes.0.is_empty() {
-            true => Ok(()),
-            false => self.write(writing, changes).await,
-        }
+        if changes.0.is_empty() { Ok(()) } else { self.write(writing, changes).await }
     }
 
     async fn record_unindexed_video(&self, video: &VideoId) -> Result<()> {

@@ -289,3 +289,37 @@ async fn key_value_store_that_lists_other_keys_is_error() {
         assert!(error.message().contains("are greater than `after`"), "{defect:?}: {}", error.message());
     }
 }
+
+/// A store on a full disk.
+#[derive(Debug, Default)]
+struct FullStore(MapStore);
+
+#[async_trait]
+impl KeyValueStore for FullStore {
+    async fn get(&self, key: &str) -> Result<Option<Vec<u8>>> {
+        self.0.get(key).await
+    }
+
+    async fn write(&self, _: Vec<KeyValueChange>) -> Result<()> {
+        Err(Error::unavailable("the disk is full"))
+    }
+
+    async fn list(&self, prefix: &str, after: &str, limit: usize) -> Result<Vec<(String, Vec<u8>)>> {
+        self.0.list(prefix, after, limit).await
+    }
+}
+
+#[tokio::test]
+async fn key_value_check_of_writes_writes_and_changes_no_data() {
+    let full = KeyValueArchive::new(Arc::new(FullStore::default()));
+    assert_eq!(full.check_writable().await.unwrap_err().message(), "the disk is full");
+    let store = Arc::new(MapStore::default());
+    let archive = KeyValueArchive::new(Arc::clone(&store) as _);
+    archive.put(request("aaaaaaaaaaa", "One.", &["en"])).await.unwrap();
+    let mut before = store.change(|map| map.clone());
+    for _ in 0..2 {
+        archive.check_writable().await.unwrap();
+    }
+    before.insert(keys::CHECK.to_owned(), b"null".to_vec());
+    assert_eq!(store.change(|map| map.clone()), before);
+}

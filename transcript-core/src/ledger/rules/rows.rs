@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// One pool of a wallet.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PoolRow {
     /// The wallet.
     pub wallet: String,
@@ -31,7 +31,8 @@ pub struct PoolRow {
 }
 
 /// State of a hold in its row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum HoldRowState {
     /// The amounts are held.
     Open,
@@ -42,7 +43,7 @@ pub enum HoldRowState {
 }
 
 /// A hold.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct HoldRow {
     /// Id of the hold.
     pub id: String,
@@ -55,6 +56,7 @@ pub struct HoldRow {
     /// Its legs.
     pub legs: Vec<LegRow>,
     /// Whether a step changed the row since it was loaded.
+    #[serde(skip)]
     pub touched: bool,
 }
 
@@ -83,7 +85,7 @@ pub struct ShareRow {
 }
 
 /// A new entry.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct EntryRow {
     /// Time of the change, in milliseconds.
     pub at: i64,
@@ -106,7 +108,8 @@ pub struct EntryRow {
 }
 
 /// Operation that a transfer records.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum TransferKind {
     /// Credits were added.
     Grant,
@@ -115,7 +118,7 @@ pub enum TransferKind {
 }
 
 /// A grant or a revocation.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TransferRow {
     /// Id of the grant or revocation.
     pub id: String,
@@ -132,6 +135,7 @@ pub struct TransferRow {
     /// Requested amount that was not available; of a grant, the sum over its revocations.
     pub shortfall: u64,
     /// Whether a step changed the row since it was loaded.
+    #[serde(skip)]
     pub touched: bool,
 }
 

@@ -1,11 +1,12 @@
 //! The rules against the model that moves one credit at a time.
 
 use proptest::prelude::*;
+use serde::{Serialize, de::DeserializeOwned};
 
 use super::*;
 use crate::{
-    ids::HoldId,
-    ledger::Entry,
+    ids::{GrantId, HoldId},
+    ledger::{Entry, GrantOutcome, GrantRequest},
     testing::ledger::{LedgerModel, LedgerWalk, WalkStep, contents, outcome_text},
 };
 
@@ -54,6 +55,44 @@ proptest! {
             prop_assert_eq!(apply(&step, &mut rows), expected, "{:?}", step);
         }
         prop_assert_eq!(rows_contents(&rows), runtime.block_on(contents(&model)));
+    }
+}
+
+#[test]
+fn serialized_rows_continue_their_ledger() {
+    fn copy<T: Serialize + DeserializeOwned>(row: &T) -> T {
+        serde_json::from_slice(&serde_json::to_vec(row).unwrap()).unwrap()
+    }
+    let (now, wallet, mut rows) = (Timestamp::from_millis(1), WalletId::new("w"), LedgerRows::default());
+    let grant =
+        GrantRequest { id: GrantId::new("g"), wallet: wallet.clone(), amount: 5, now, memo: String::new() };
+    let terms = Terms { pools: vec![Pool::Purchased], resets_at: None };
+    let hold = HoldRequest {
+        id: HoldId::new("h"),
+        legs: vec![Leg { wallet, terms, amount: 2 }],
+        now,
+        expires_at: Timestamp::from_millis(60),
+        memo: String::new(),
+    };
+    assert!(matches!(grant.apply(&mut rows).unwrap(), GrantOutcome::Granted { .. }));
+    assert!(matches!(rows.hold(&hold).unwrap(), HoldOutcome::Held { .. }));
+    let changes = rows.changes().unwrap();
+    let entries: Vec<EntryRow> = changes.entries.iter().map(copy).collect();
+    assert_eq!(entries.iter().map(|row| row.amount).collect::<Vec<_>>(), [5, 2]);
+    let mut restored = LedgerRows::new(
+        changes.pools.into_iter().map(copy).collect(),
+        changes.holds.into_iter().map(copy).collect(),
+        changes.transfers.into_iter().map(copy).collect(),
+    );
+    assert!(restored.changes().is_none(), "a loaded row is unchanged");
+    assert_eq!(grant.apply(&mut restored).unwrap(), GrantOutcome::Exists);
+    let settlement = SettleRequest { id: HoldId::new("h"), spent: vec![1], now };
+    assert!(matches!(restored.settle(&settlement).unwrap(), SettleOutcome::Settled { .. }));
+    for state in [HoldRowState::Open, HoldRowState::Closed, HoldRowState::Expired] {
+        assert_eq!(serde_json::to_value(state).unwrap(), state.name());
+    }
+    for kind in [TransferKind::Grant, TransferKind::Revocation] {
+        assert_eq!(serde_json::to_value(kind).unwrap(), kind.name());
     }
 }
 

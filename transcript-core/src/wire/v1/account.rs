@@ -15,7 +15,7 @@ use crate::{
 #[cfg_attr(feature = "openapi", derive(schemars::JsonSchema), schemars(rename = "Register"))]
 #[serde(deny_unknown_fields)]
 pub struct RegisterRequest {
-    /// The e-mail address that the verification link is sent to.
+    /// The email address that the verification link is sent to.
     #[cfg_attr(feature = "openapi", schemars(extend("format" = "email")))]
     pub email: String,
 }
@@ -28,7 +28,7 @@ crate::display::debug_as!(RegisterRequest, |_this| "RegisterRequest(…)");
 #[cfg_attr(
     feature = "openapi",
     derive(schemars::JsonSchema),
-    schemars(description = "The verification mail is on its way.", rename = "Registered")
+    schemars(description = "The verification email is on its way.", rename = "Registered")
 )]
 pub struct RegisterResponse {
     /// True.
@@ -83,7 +83,7 @@ impl From<&IssuedAccountKey> for VerifyResponse {
     schemars(description = "An account and its remaining credits.", rename = "Me")
 )]
 pub struct AccountInfo {
-    /// The account's e-mail address; its name if the operator created it without an address.
+    /// The account's email address; its name if the operator created it without an address.
     pub email: String,
     /// The plan's name.
     #[cfg_attr(feature = "openapi", schemars(extend("enum" = Plan::ALL.map(Plan::as_str))))]

@@ -262,14 +262,14 @@ async fn mail_sender_receipt_names_order_and_price() {
         account: AccountId::new("ann"),
         item: OrderItem::Pack("2k".to_owned()),
         credits: 2_000,
-        amount_minor: 2_900,
+        amount_minor: 129_000,
         currency: "usd".to_owned(),
         state: OrderState::Open,
         payment: None,
         refunded_credits: Vec::new(),
         returned_minor: 0,
         // A credit at the provider paid the rest of the price.
-        paid_minor: Some(2_005),
+        paid_minor: Some(123_405),
         language: None,
         created_at: fixture.deps.clock.now(),
     };
@@ -278,7 +278,7 @@ async fn mail_sender_receipt_names_order_and_price() {
     fixture.queue_kind("receipt-order-7", MailKind::Receipt, "ann@example.org").await;
     let (_, mail) = fixture.delivered().await;
     let text = mail.text.replace('\n', " ");
-    for part in ["2000 credits", "20.05 USD", "Order: order-7", "/account/orders/order-7"] {
+    for part in ["2000 credits", "Price: $1,234.05.", "Order: order-7", "/account/orders/order-7"] {
         assert!(text.contains(part), "{part} in {text}");
     }
     sender.stop().await;

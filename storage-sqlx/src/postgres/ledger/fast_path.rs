@@ -1,4 +1,4 @@
-//! The quick path: plain spends in one statement, alone or as a batch.
+//! The fast path: plain spends in one statement, alone or as a batch.
 //!
 //! A plain spend takes from one wallet, whose first pool is an allowance with room: then the row of that pool is
 //! sufficient, and the update checks the room at the same time. All others take the general path ([`super::general`]):
@@ -77,7 +77,7 @@ const SPEND: &str = "WITH asks AS MATERIALIZED (
         WHERE wallet = p.wallet AND bucket <> p.bucket AND (bucket = '' OR last_entry > p.last_entry - $2) OFFSET 0
     ) q ON TRUE";
 
-/// A spend that the quick path supports.
+/// A spend that the fast path supports.
 struct PlainSpend<'a> {
     request: &'a HoldRequest,
     leg: &'a Leg,
