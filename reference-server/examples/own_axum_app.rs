@@ -51,6 +51,13 @@ async fn open(base_url: &str) -> Result<Verbatim, verbatim::Error> {
     Ok(verbatim)
 }
 
+async fn shutdown() {
+    if tokio::signal::ctrl_c().await.is_err() {
+        // Without signals the server runs until it is killed.
+        std::future::pending::<()>().await;
+    }
+}
+
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let listener = TcpListener::bind("127.0.0.1:8080").await?;
@@ -60,7 +67,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     // Jobs of accounts, their webhooks and the search index. A program that registers accounts passes its mailer.
     let work = server.start_work(None)?;
     let app = app(&verbatim, &server).into_make_service_with_connect_info::<SocketAddr>();
-    axum::serve(listener, app).await?;
+    // Without a shutdown signal it never returns, and fetches end in the middle.
+    axum::serve(listener, app).with_graceful_shutdown(shutdown()).await?;
     for job in work {
         job.stop().await;
     }

@@ -49,7 +49,8 @@ pub struct EmbedOptions {
     pub allowed_hosts: Vec<String>,
     /// Networks whose forwarding headers are trusted.
     pub trusted_proxies: Vec<IpNet>,
-    /// Origins of pages that may call `/api/keys`, `/api/search` and `/mcp`, such as `https://app.example.org`.
+    /// Origins of pages that may call `/api/keys`, `/api/search`, `/api/v1/register` and `/mcp`, such as
+    /// `https://app.example.org`.
     pub cors_origins: Vec<String>,
     /// Memory of all large bodies that are not shared, in bytes; a quarter is kept for requests of the v1 API.
     #[default(256 << 20)]
@@ -124,9 +125,16 @@ fn parse<T: ParseSetting>(name: &str, value: &str) -> Result<T> {
 /// let work = server.start_work(None)?;
 /// let app = Router::new().route("/hello", get(|| async { "Hello." })).merge(server.router());
 ///
-/// let serve = axum::serve(listener, app.into_make_service_with_connect_info::<SocketAddr>());
-/// # let serve = serve.with_graceful_shutdown(async {});
-/// serve.await?;
+/// // Without a shutdown signal it never returns, and fetches end in the middle.
+/// let shutdown = async {
+///     if tokio::signal::ctrl_c().await.is_err() {
+///         // Without signals the server runs until it is killed.
+///         std::future::pending::<()>().await;
+///     }
+/// };
+/// # let shutdown = async { drop(shutdown) };
+/// let app = app.into_make_service_with_connect_info::<SocketAddr>();
+/// axum::serve(listener, app).with_graceful_shutdown(shutdown).await?;
 /// for job in work {
 ///     job.stop().await;
 /// }
@@ -167,11 +175,11 @@ impl EmbeddedServer {
         })
     }
 
-    /// Starts the work beside requests, once for all clones: jobs of accounts and their webhooks, payments if anything
-    /// is for sale, the search index, and with a mailer the mails of accounts.
+    /// Starts the work beside requests: jobs of accounts and their webhooks, payments if anything is for sale, the
+    /// search index, and with a mailer the mails of accounts. A program calls it once for all clones.
     ///
     /// Without it jobs, events and mails stay queued, and a payment whose event is lost is never fulfilled. Drop of a
-    /// handle stops its work. Must be called inside a Tokio runtime. Not part of it are [`Verbatim::start_purges`] and
+    /// handle stops its work. Not part of it are [`Verbatim::start_purges`] and
     /// [`Verbatim::start_compaction`].
     ///
     /// # Errors

@@ -89,7 +89,7 @@ impl AppState {
         cache_options: ResponseCacheOptions,
     ) -> Self {
         let visitors = Visitors::new(lookup.clone(), Some(Arc::new(AltchaProvider)));
-        let site = Site { questions_per_day: questions_per_day(&lookup), ..Site::default() };
+        let site = site_of(&lookup, Site::default());
         let kept = body_memory / KEPT_DIVISOR;
         let body_budget = ByteBudget::new(body_memory.saturating_sub(kept));
         let account_budget = body_budget.with_kept(kept);
@@ -139,8 +139,7 @@ impl AppState {
 
     /// The state with this site. Cached pages depend on it, so it does not change in a running server.
     pub(crate) fn with_site(self, site: Site) -> Self {
-        let site = Site { questions_per_day: questions_per_day(&self.lookup), ..site };
-        Self { site: Arc::new(site), ..self }
+        Self { site: Arc::new(site_of(&self.lookup, site)), ..self }
     }
 
     /// The state with the services of this handle, and the same caches: no cached body depends on their settings.
@@ -162,6 +161,12 @@ pub(crate) async fn search_place(places: &Arc<Semaphore>) -> Option<OwnedSemapho
     timeout(SEARCH_WAIT_MAX, Arc::clone(places).acquire_owned()).await.ok()?.ok()
 }
 
-fn questions_per_day(lookup: &Lookup) -> u32 {
-    lookup.options().questions_per_visitor_per_day
+/// The site with the options of the lookup that its pages show.
+fn site_of(lookup: &Lookup, site: Site) -> Site {
+    let options = lookup.options();
+    Site {
+        questions_per_day: options.questions_per_visitor_per_day,
+        base_url: options.base_url.trim_end_matches('/').to_owned(),
+        ..site
+    }
 }

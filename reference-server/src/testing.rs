@@ -180,7 +180,7 @@ impl ServiceFixture {
             options: LookupOptions { base_url: BASE_URL.to_owned(), ..options },
         };
         let lookup = Lookup::open(lookup, &secrets).await.unwrap();
-        let (log, _log) = LogQueue::start(std::io::sink(), LogFormat::Text, true);
+        let (log, _log) = LogQueue::start(std::io::sink(), LogFormat::Text, tracing::Level::INFO);
         let app = AppState::new(
             lookup,
             accounts,

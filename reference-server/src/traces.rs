@@ -1,17 +1,25 @@
 //! Request traces for an operator's collector, as OTLP over HTTP.
 //!
 //! A request that reaches the router is a span, and so is each supplier call for it, anywhere in the engine. Responses
-//! from the cache or built around stored bodies have no span. A span contains the route, the status, the supplier and
-//! the platform; never a requested address, a key or a word of a transcript. Log events are not exported.
+//! from the cache or built around stored bodies have no span, and those of passed health checks are not exported. A
+//! span contains the route, the status, the supplier and the platform; never a requested address, a key or a word of a
+//! transcript. Log events are not exported.
 //!
 //! Spans are queued in a bounded queue of the library's thread and dropped while the collector is unreachable.
 
-use std::{net::IpAddr, sync::Arc, time::Duration};
+use std::{
+    net::IpAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use axum::extract::MatchedPath;
 use bytes::Bytes;
-use http::{Request, Response, request::Parts};
+use http::{Request, Response, StatusCode, request::Parts};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper_util::{
     client::legacy::{Client, connect::HttpConnector},
@@ -19,6 +27,7 @@ use hyper_util::{
 };
 use ipnet::IpNet;
 use opentelemetry::{
+    Value,
     propagation::TextMapPropagator as _,
     trace::{Status, TraceContextExt as _, TracerProvider as _},
 };
@@ -26,15 +35,20 @@ use opentelemetry_http::{HeaderExtractor, HttpClient, HttpError};
 use opentelemetry_otlp::{SpanExporter, WithExportConfig as _, WithHttpConfig as _};
 use opentelemetry_sdk::{
     Resource,
+    error::OTelSdkResult,
     propagation::TraceContextPropagator,
-    trace::{Sampler, SdkTracerProvider},
+    trace::{Sampler, SdkTracerProvider, SpanData, SpanExporter as ExportSpans},
 };
 use tokio::runtime::Handle;
 use tracing::{Metadata, Span, level_filters::LevelFilter, subscriber::set_global_default};
 use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 use tracing_subscriber::{Layer as _, filter::filter_fn, fmt::MakeWriter, layer::SubscriberExt as _, reload};
+use transcript_core::FailureLog;
 
-use crate::config::{self, LogFormat};
+use crate::{
+    api::HEALTH_PATHS,
+    config::{self, LogFormat},
+};
 
 /// Timeout of one batch.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -62,14 +76,7 @@ pub(crate) fn start(
     runtime: Handle,
 ) -> Result<Option<(RequestTraces, TracerHandle)>, String> {
     let Some(endpoint) = &settings.traces else { return Ok(None) };
-    let client = CollectorClient { runtime, client: Client::builder(TokioExecutor::new()).build_http() };
-    let exporter = SpanExporter::builder()
-        .with_http()
-        .with_http_client(client)
-        .with_endpoint(endpoint.as_str())
-        .with_timeout(TIMEOUT)
-        .build()
-        .map_err(|error| format!("traces.endpoint: {error}"))?;
+    let exporter = RequestExporter::new(endpoint.as_str(), runtime)?;
     let sampler = Sampler::TraceIdRatioBased(settings.traces_sample_ratio);
     let version = opentelemetry::KeyValue::new("service.version", env!("CARGO_PKG_VERSION"));
     let resource = Resource::builder().with_service_name("verbatim").with_attribute(version).build();
@@ -157,6 +164,76 @@ pub(crate) fn end<B>(span: &Span, response: &Response<B>) {
 fn known_method(method: &http::Method) -> &'static str {
     const KNOWN: [&str; 7] = ["GET", "HEAD", "POST", "OPTIONS", "PUT", "PATCH", "DELETE"];
     KNOWN.into_iter().find(|known| *known == method.as_str()).unwrap_or("_OTHER")
+}
+
+/// Exports spans, except those of passed health checks, and logs failures.
+///
+/// The events of the library are not in the log.
+#[derive(Debug)]
+struct RequestExporter {
+    exporter: SpanExporter,
+    failures: FailureLog,
+    /// Spans lost since the last reported recovery.
+    lost: AtomicU64,
+}
+
+impl RequestExporter {
+    /// An exporter to the collector at this address.
+    ///
+    /// # Errors
+    /// The collector's address is invalid.
+    fn new(endpoint: &str, runtime: Handle) -> Result<Self, String> {
+        let client = CollectorClient { runtime, client: Client::builder(TokioExecutor::new()).build_http() };
+        let exporter = SpanExporter::builder()
+            .with_http()
+            .with_http_client(client)
+            .with_endpoint(endpoint)
+            .with_timeout(TIMEOUT)
+            .build()
+            .map_err(|error| format!("traces.endpoint: {error}"))?;
+        Ok(Self { exporter, failures: FailureLog::new(), lost: AtomicU64::new(0) })
+    }
+}
+
+impl ExportSpans for RequestExporter {
+    async fn export(&self, mut batch: Vec<SpanData>) -> OTelSdkResult {
+        batch.retain(|span| !is_passed_health_check(span));
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let spans = batch.len() as u64;
+        let result = self.exporter.export(batch).await;
+        match &result {
+            Ok(()) => {
+                if self.failures.succeeded().is_some() {
+                    let lost = self.lost.swap(0, Ordering::Relaxed);
+                    tracing::info!(lost, "trace export recovered");
+                }
+            }
+            Err(error) => {
+                let lost = self.lost.fetch_add(spans, Ordering::Relaxed) + spans;
+                if self.failures.failed().is_some() {
+                    tracing::warn!(%error, lost, "trace export failed, check traces.endpoint");
+                }
+            }
+        }
+        result
+    }
+
+    fn set_resource(&mut self, resource: &Resource) {
+        self.exporter.set_resource(resource);
+    }
+}
+
+/// Whether a span is that of a successful health check, which load balancers repeat all the time.
+fn is_passed_health_check(span: &SpanData) -> bool {
+    let value = |name: &str| {
+        let attribute = span.attributes.iter().find(|attribute| attribute.key.as_str() == name);
+        attribute.map(|attribute| &attribute.value)
+    };
+    let ok = Value::I64(StatusCode::OK.as_u16().into());
+    value("http.route").is_some_and(|route| HEALTH_PATHS.contains(&&*route.as_str()))
+        && value("http.response.status_code") == Some(&ok)
 }
 
 /// HTTP client for the collector, which runs on the server's runtime, whichever thread calls it.

@@ -29,7 +29,7 @@ await play(async (browser) => {
   await look(page, "register");
   await page.getByLabel("Mail address").fill(MAIL);
   await page.getByRole("button", { name: "Create my account" }).click();
-  await page.getByRole("heading", { name: "Check your mailbox" }).waitFor();
+  await page.getByRole("heading", { name: "Check your inbox" }).waitFor();
   await page.reload();
   await look(page, "sent");
 
@@ -59,6 +59,11 @@ await play(async (browser) => {
   await page.goto(receipt);
   await page.getByText("$20.00").first().waitFor();
   await look(page, "receipt");
+  // On paper it has no links to other pages.
+  await page.emulateMedia({ media: "print" });
+  assert.ok(await page.getByText("Seller").isVisible());
+  assert.equal(await page.locator("main a:visible").count(), 0);
+  await page.emulateMedia({ media: "screen" });
   await page.getByRole("link", { name: "Statement" }).click();
   await page.getByText("+2,000").waitFor();
   await look(page, "statement");
@@ -131,7 +136,7 @@ await play(async (browser) => {
   const plain = await open(browser, { javaScriptEnabled: false });
   await plain.page.goto("/sign-in");
   await plain.page.getByLabel("Mail address").fill(MAIL);
-  await plain.page.getByRole("button", { name: "Mail me a link" }).click();
+  await plain.page.getByRole("button", { name: "Email me a link" }).click();
   await plain.page.goto(await link(SIGN_IN));
   await plain.page.getByRole("button", { name: "Sign in" }).click();
   await plain.page.getByText("2,200 of 2,200 left").waitFor();

@@ -16,7 +16,7 @@ async function register(browser) {
   await page.goto("/register");
   await page.getByLabel("Mail address").fill("ann@example.org");
   await page.getByRole("button", { name: "Create my account" }).click();
-  await page.getByRole("heading", { name: "Check your mailbox" }).waitFor();
+  await page.getByRole("heading", { name: "Check your inbox" }).waitFor();
   await page.goto(await mailedLink(VERIFY));
   await page.getByRole("button", { name: "Show my API key" }).click();
   const key = (await page.locator("#key").textContent()).trim();

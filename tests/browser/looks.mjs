@@ -60,6 +60,15 @@ await play(async (browser) => {
     await page.evaluate('document.documentElement.style.fontSize = "200%"');
     await screenshot(page, `${name}-large`);
   }
+  // They fit a small phone.
+  await page.setViewportSize({ width: 360, height: 740 });
+  for (const [name, path] of PAGES) {
+    await page.goto(path);
+    await page.evaluate('document.documentElement.style.fontSize = "200%"');
+    const width = await page.evaluate("document.documentElement.scrollWidth");
+    assert.ok(width <= 360, `${name} is ${width} px wide`);
+  }
+  await page.setViewportSize(DESKTOP.viewport);
   await page.emulateMedia({ media: "print" });
   for (const [name, path] of [["hebrew", HEBREW], ["transcript", LONG]]) {
     await page.goto(path);

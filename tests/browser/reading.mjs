@@ -61,17 +61,19 @@ async function readChapters(page) {
   }
 }
 
+const countShifts = () => {
+  globalThis.shifted = 0;
+  new PerformanceObserver((list) => {
+    for (const entry of list.getEntries()) globalThis.shifted += entry.value;
+  }).observe({ type: "layout-shift", buffered: true });
+};
+
 await play(async (browser) => {
   const { context, page, activity } = await open(browser, { permissions: ["clipboard-read", "clipboard-write"] });
   const loaded = [];
   const record = (request) => loaded.push(request);
   page.on("requestfinished", record);
-  await page.addInitScript(() => {
-    globalThis.shifted = 0;
-    new PerformanceObserver((list) => {
-      for (const entry of list.getEntries()) globalThis.shifted += entry.value;
-    }).observe({ type: "layout-shift", buffered: true });
-  });
+  await page.addInitScript(countShifts);
   await page.goto(LONG, { waitUntil: "networkidle" });
 
   // One style sheet and one script, both small, and no layout shift during loading.
@@ -328,6 +330,25 @@ await play(async (browser) => {
   assert.ok(sign.y >= clock.y + clock.height || sign.x >= clock.x + clock.width, "the sign covers the time");
   await screenshot(plain.page, "moment-phone");
   assertClean(plain.activity);
+
+  // A page that opens with a search: on a phone the text does not move.
+  // Links to other languages lead to the same place.
+  const phone = await open(browser, { viewport: { width: 390, height: 844 } });
+  await phone.page.addInitScript(countShifts);
+  await phone.page.goto(`${LONG}?q=lantern`, { waitUntil: "networkidle" });
+  await phone.page.locator("#hits summary").waitFor();
+  const shifted = await phone.page.evaluate("shifted");
+  assert.ok(shifted < 0.01, `layout shift of ${shifted}`);
+  await phone.page.locator("#hits summary").click();
+  await phone.page.locator("#hits li a").first().waitFor();
+  await screenshot(phone.page, "matches-phone");
+  await phone.page.keyboard.press("Escape");
+  await phone.page.evaluate("location.hash = 't600'");
+  await phone.page.locator("footer.site a[hreflang=de]").click();
+  await phone.page.waitForURL(/\?q=lantern&hl=de#t\d+$/);
+  await phone.page.waitForFunction(() => /^\d+ von \d+$/.test(document.querySelector("#found").textContent));
+  assertClean(phone.activity);
+  await phone.context.close();
 
   // A missing page returns an HTML error page.
   const lost = await open(browser);

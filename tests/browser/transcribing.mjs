@@ -92,7 +92,7 @@ await play(async (browser) => {
   assert.equal(await page.getByRole("button").count(), 0);
   await assertAccessible(page, "limit reached");
   await screenshot(page, "limit");
-  await page.getByRole("link", { name: "See what more transcripts cost" }).click();
+  await page.getByRole("link", { name: "See what credits for the API cost" }).click();
   await page.getByRole("heading", { name: "Credit packs" }).waitFor();
   assertClean(activity, ["400"]);
   await context.close();

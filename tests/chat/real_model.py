@@ -149,7 +149,7 @@ def account(port, outbox):
             text = message.get_body(("plain",)).get_content()
             return re.search(r"/api/v1/verify\?token=([0-9a-f]{64})\b", text).group(1)
 
-    return call(port, "GET", f"/api/v1/verify?token={wait_until('verification mail', token)}")[1]["api_key"]
+    return call(port, "GET", f"/api/v1/verify?token={wait_until('verification email', token)}")[1]["api_key"]
 
 
 def main():

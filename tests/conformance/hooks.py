@@ -1,6 +1,6 @@
 """Schemathesis hooks for request rules that OpenAPI 3.1 cannot express.
 
-A lookup takes exactly one of two parameters for the video, not every string is a video link or a mail address, and an
+A lookup takes exactly one of two parameters for the video, not every string is a video link or an email address, and an
 Idempotency-Key belongs to one request. The hooks adjust requests generated as valid; requests generated as invalid are
 not changed.
 """

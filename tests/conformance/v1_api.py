@@ -117,7 +117,7 @@ class Client:
                 if mail["To"] == mailbox:
                     text = mail.get_body(("plain",)).get_content()
                     link = re.search(r"https?://\S+/api/v1/verify\?\S+", text)
-                    check("a verification mail has a link", link, text)
+                    check("a verification email has a link", link, text)
                     return urllib.parse.parse_qs(urllib.parse.urlsplit(link.group()).query)["token"][0]
             time.sleep(0.01)
         sys.exit("v1_api: no mail arrived")

@@ -33,6 +33,14 @@ if (unset BASE_URL; "$folder/compose-v2.9.0" "$deploy/compose.yaml") 2>/dev/null
   exit 1
 fi
 
+# The servers read the password of the header as another user, whatever the umask.
+commands="$(sed -n 's/^#   \(mkdir .*\|chmod .*\)/\1/p' "$deploy/compose.yaml")"
+rm -rf "$folder/header"
+mkdir "$folder/header"
+(cd "$folder/header" && umask 077 && bash -euo pipefail -c "$commands")
+mode="$(stat --format %a "$folder/header/secrets/database-password")"
+[ "$mode" = 644 ] || { echo "the password has the mode $mode" >&2; exit 1; }
+
 # The password of the header of compose.yaml: neither in a commit nor sent to a build.
 git -C "$deploy" check-ignore --quiet secrets/database-password || { echo "git does not ignore the password" >&2; exit 1; }
 grep -qx deploy/secrets "$deploy/../.dockerignore" || { echo ".dockerignore lacks the password" >&2; exit 1; }
@@ -56,12 +64,22 @@ if grep 'kind: PodDisruptionBudget' "$folder/one.yaml"; then
   echo "the chart has a disruption budget for one server" >&2
   exit 1
 fi
+# A chart that depends on this one may have `condition: verbatim.enabled`.
+render --set enabled=true >/dev/null
 # Without one of its required values it must fail, and name it.
-for value in image.repository settings.VERBATIM_SERVER__BASE_URL database.secretName; do
+for value in image.repository settings.VERBATIM_SERVER__BASE_URL database.secretName ingress.host; do
   if render --set "$value=" >/dev/null 2>"$folder/errors"; then
     echo "the chart accepts a missing $value" >&2
     exit 1
   fi
   grep -q "${value##*.}" "$folder/errors" || { cat "$folder/errors" >&2; exit 1; }
+done
+# Settings that the chart itself makes, and misspelt values.
+for value in settings.VERBATIM_STORAGE__URL=postgres://u@h/d settings.VERBATIM_SERVER__LISTEN=0.0.0.0:9000 \
+  settings.VERBATIM_METRICS__LISTEN=0.0.0.0:1 ingress.hots=example.org bogus=1; do
+  if render --set "$value" >/dev/null 2>&1; then
+    echo "the chart accepts $value" >&2
+    exit 1
+  fi
 done
 echo "Dockerfile, compose file and chart are valid"

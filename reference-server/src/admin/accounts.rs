@@ -49,7 +49,7 @@ pub(super) struct NewGrant {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct AccountChange {
-    /// Whether the account is blocked: its key is refused.
+    /// Whether the account is blocked: its keys are refused.
     blocked: bool,
 }
 

@@ -102,7 +102,7 @@ fn parameters(endpoint: &AdminEndpoint) -> Value {
     let mut all = Vec::new();
     for (name, what) in [
         ("id", "Id of the key."),
-        ("account", "Id, e-mail address or name of the account."),
+        ("account", "Id, email address or name of the account."),
         ("job", "Id of the job."),
     ] {
         if endpoint.path.contains(&format!("{{{name}}}")) {

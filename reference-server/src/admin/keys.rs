@@ -3,7 +3,7 @@
 use axum::response::IntoResponse;
 use http::{StatusCode, Uri};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use transcript_core::{
     directory::{FieldChange, KeyAccess, KeyAccessChange, RequestCounts},
     lookup::{CreateKeyRequest, KeyOrigin},
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     api::{PathName, V1ErrorResponse, json, path_name},
-    operations::{KeyRow, Operations, parse_expiry, parse_quota},
+    operations::{KeyRow, Operations, parse_expiry, parse_quota, quota_text},
 };
 
 /// A new key.
@@ -25,12 +25,23 @@ use crate::{
 pub(super) struct NewKey {
     /// Label of the key.
     label: Option<String>,
-    /// E-mail address of the owner. Nothing is sent to it.
+    /// Email address of the owner. Nothing is sent to it.
     email: Option<String>,
     /// Maximum number of requests, such as `1000/day` or `20000/month`.
     quota: Option<String>,
     /// End of the key: a time (RFC 3339), a date (UTC), or a duration from now such as `30d`.
     expires: Option<String>,
+}
+
+/// A new key with its limits.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct NewKeyRow {
+    #[serde(flatten)]
+    created: CreateKeyResponse,
+    /// When it expires.
+    expires: Option<String>,
+    /// Maximum number of requests, such as `1000/day`.
+    quota: Option<String>,
 }
 
 /// Change of a key. A field that is absent keeps its value, null removes it.
@@ -62,9 +73,12 @@ pub(super) async fn create(
         expires_at: expires.map(|text| field("expires", parse_expiry(&text, now))).transpose()?,
         requests: RequestCounts::default(),
     };
+    let (expires, quota) =
+        (access.expires_at.map(|end| end.to_string()), access.quota.as_ref().map(quota_text));
     let request = CreateKeyRequest { label, email, proof: None, origin: KeyOrigin::Operator, access };
     let created = operations.create_key(request).await.map_err(failure)?;
-    Ok(json(StatusCode::CREATED, &CreateKeyResponse::from(&created)))
+    let row = NewKeyRow { created: CreateKeyResponse::from(&created), expires, quota };
+    Ok(json(StatusCode::CREATED, &row))
 }
 
 pub(super) async fn change(
@@ -103,4 +117,38 @@ fn changed<T>(
         Some(None) => FieldChange::Clear,
         Some(Some(text)) => FieldChange::Set(field(name, parse(&text))?),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use http_body_util::BodyExt as _;
+    use serde_json::{Value, from_slice, from_value, json};
+    use verbatim::{Options, Verbatim};
+
+    use super::*;
+    use crate::operations::Operator;
+
+    #[tokio::test]
+    async fn created_key_has_its_quota_and_expiry() {
+        let verbatim = Verbatim::open(Options::default().without_suppliers()).await.unwrap();
+        let operations = Operations::new(verbatim, PathBuf::new(), Operator::of_command());
+        for (fields, quota, expires) in [
+            (
+                json!({ "quota": "3/day", "expires": "2099-01-31" }),
+                json!("3/day"),
+                json!("2099-01-31T00:00:00Z"),
+            ),
+            (json!({}), Value::Null, Value::Null),
+        ] {
+            let fields = RequestFields(from_value(fields).unwrap());
+            let created = create(operations.clone(), fields).await.unwrap();
+            assert_eq!(created.status(), StatusCode::CREATED);
+            let body = created.into_body().collect().await.unwrap().to_bytes();
+            let row: Value = from_slice(&body).unwrap();
+            assert!(row["key"].as_str().unwrap().starts_with("vbk_"));
+            assert_eq!((&row["quota"], &row["expires"]), (&quota, &expires), "{row}");
+        }
+    }
 }

@@ -7,10 +7,7 @@ use axum::{
 use http::StatusCode;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::Value;
-use transcript_core::wire::{
-    lookup::CreateKeyResponse,
-    v1::{AccountExport, StatementLine},
-};
+use transcript_core::wire::v1::{AccountExport, StatementLine};
 
 use super::{AdminState, accounts, jobs, keys, request::PageBody, server};
 use crate::{
@@ -88,7 +85,7 @@ pub(super) const ENDPOINTS: &[AdminEndpoint] = &[
     endpoint("post", KEYS, || post(keys::create), "createKey")
         .with_summary("Create a key of the lookup API")
         .takes::<keys::NewKey>()
-        .returns::<CreateKeyResponse>(201),
+        .returns::<keys::NewKeyRow>(201),
     endpoint("patch", KEY, || patch(keys::change), "changeKey")
         .with_summary("Change the expiry or the quota of a key")
         .takes::<keys::KeyChange>(),
@@ -98,7 +95,7 @@ pub(super) const ENDPOINTS: &[AdminEndpoint] = &[
         .with_summary("List the accounts of the v1 API, oldest first")
         .lists::<AccountRow>(),
     endpoint("post", ACCOUNTS, || post(accounts::create), "createAccount")
-        .with_summary("Create an account without an e-mail address, and its key")
+        .with_summary("Create an account without an email address, and its key")
         .takes::<accounts::NewAccountRequest>()
         .returns::<NewAccountRow>(201),
     endpoint("get", ACCOUNT, || get(accounts::show), "showAccount")
@@ -113,7 +110,7 @@ pub(super) const ENDPOINTS: &[AdminEndpoint] = &[
         .takes::<accounts::DeleteRequest>()
         .returns::<accounts::DeletedAccount>(200),
     endpoint("post", "/admin/accounts/{account}/keys", || post(accounts::new_key), "replaceAccountKey")
-        .with_summary("Replace the key of an account")
+        .with_summary("Replace all keys of an account by a new one")
         .returns::<NewAccountRow>(201),
     endpoint("post", "/admin/accounts/{account}/grants", || post(accounts::grant), "grantCredits")
         .with_summary("Grant credits, which do not expire, to an account")

@@ -1,4 +1,4 @@
-//! Cross-origin rules: any origin on lookups, configured origins on keys and searches.
+//! Cross-origin rules: any origin on lookups, configured origins on keys, registrations and searches.
 
 use std::sync::Arc;
 

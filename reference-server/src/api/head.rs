@@ -25,6 +25,7 @@ pub(crate) fn check_head<B>(request: &Request<B>) -> Option<ProblemResponse> {
 }
 
 /// hyper reads a body whose last encoding is chunked, and leaves the others to the handler, of which none decodes them.
+/// It refuses a body without chunked as the last one: its end cannot be found (RFC 9112, 6.3).
 fn encoded<B>(request: &Request<B>) -> Option<ProblemResponse> {
     let mut encodings = request.headers().get_all(TRANSFER_ENCODING).iter();
     let is_chunked =

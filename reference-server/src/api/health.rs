@@ -5,6 +5,8 @@ use serde::Serialize;
 
 /// Version of the lookup API (specification 9).
 pub(crate) const INTERFACE_VERSION: &str = "2.0.0";
+/// Paths of health checks.
+pub(crate) const HEALTH_PATHS: [&str; 3] = ["/readyz", "/healthz", "/health"];
 
 /// Response of `GET /health`.
 #[derive(Debug, Serialize, JsonSchema)]

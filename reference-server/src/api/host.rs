@@ -114,6 +114,12 @@ fn host_of_header(value: &HeaderValue) -> Option<Host> {
 /// Host of `host` or `host:port`, without the final dot of an absolute name.
 fn host_of(text: &str) -> Option<Host> {
     let authority: Authority = text.parse().ok().filter(|_| !text.contains('@'))?;
+    // `Authority` does not check what follows the host. A port may be empty (RFC 3986, 3.2.3).
+    let rest = text.strip_prefix(authority.host())?;
+    let is_port = |port: &str| port.is_empty() || (!port.starts_with('+') && port.parse::<u16>().is_ok());
+    if !rest.is_empty() && !rest.strip_prefix(':').is_some_and(is_port) {
+        return None;
+    }
     Host::parse(authority.host()).ok().map(without_final_dot)
 }
 
@@ -177,9 +183,20 @@ mod tests {
             ] {
                 check(&hosts, host, Some(421));
             }
-            for host in
-                ["", ":80", "a b", "localhost@evil.example", "evil.example@localhost", "[::1", "h\u{e9}"]
-            {
+            for host in [
+                "",
+                ":80",
+                "a b",
+                "localhost@evil.example",
+                "evil.example@localhost",
+                "[::1",
+                "[::1]x",
+                "[::1]:99999",
+                "localhost:abc",
+                "localhost:+80",
+                "localhost:80.",
+                "h\u{e9}",
+            ] {
                 let refusal = hosts.check(&head("/", &[("host", host)]));
                 assert_eq!(refusal.map(|refusal| refusal.status().as_u16()), Some(400), "{host:?}");
             }

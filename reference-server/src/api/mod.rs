@@ -36,7 +36,7 @@ pub(crate) use cors::{CorsRule, cors};
 pub(crate) use encoding::ContentEncoding;
 pub(crate) use head::{HEAD_BYTES_MAX, READ_BYTES_MAX, check_head};
 pub(crate) use header_name::{header_name, lower_case};
-pub(crate) use health::{Health, INTERFACE_VERSION, Version};
+pub(crate) use health::{HEALTH_PATHS, Health, INTERFACE_VERSION, Version};
 pub(crate) use host::{AllowedHosts, OTHER_HOST, PeerAddress, is_local};
 pub(crate) use json::{JSON, content_type, is_json, json, json_object};
 pub(crate) use origin::ResultOrigin;
@@ -50,7 +50,7 @@ pub(crate) use sse::{COMMENT, KEEPALIVE_INTERVAL, event, event_of_json, event_st
 pub(crate) use stored_response::{into_response, json_reply, reply};
 pub(crate) use unanswered::UnansweredReason;
 pub(crate) use v1_error::{V1ErrorResponse, X_CACHE, X_CREDITS_REMAINING, X_FAILURE_DETAIL};
-pub(crate) use view_query::{check_spelling, flag, language, view};
+pub(crate) use view_query::{check_spelling, flag, language, number, view};
 
 /// Path of the lookup API's transcripts.
 pub(crate) const TRANSCRIPT_PATH: &str = "/api/transcript";

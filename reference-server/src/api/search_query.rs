@@ -5,7 +5,7 @@ use transcript_core::{
     video::Platform,
 };
 
-use super::{ProblemResponse, check_spelling, language, parameter};
+use super::{ProblemResponse, check_spelling, language, number, parameter};
 
 const NAMES: [&str; 6] = ["q", "lang", "platform", "limit", "cursor", "sort"];
 /// Longest cursor, in bytes.
@@ -25,7 +25,7 @@ pub(crate) fn search_params(query: &str) -> Result<Option<SearchParams>, Problem
         language: language(query)?,
         platform: parameter(query, "platform")?.map(|name| platform(&name)).transpose()?,
         sort: parameter(query, "sort")?.map_or(Ok(defaults.sort), |name| sort(&name))?,
-        limit: parameter(query, "limit")?.map_or(Ok(defaults.limit), |number| limit(&number))?,
+        limit: parameter(query, "limit")?.map_or(Ok(defaults.limit), |text| limit(&text))?,
         cursor: parameter(query, "cursor")?.map(|cursor| cursor.into_owned()),
         query: words.as_deref().unwrap_or_default().to_owned(),
         with_segments: false,
@@ -57,9 +57,9 @@ fn sort(name: &str) -> Result<SearchSort, ProblemResponse> {
         .ok_or_else(|| ProblemResponse::bad("sort", "it must be relevance, the default, or date"))
 }
 
-fn limit(number: &str) -> Result<u32, ProblemResponse> {
-    let limit = number.parse().ok().filter(|limit| (1..=LIMIT_MAX).contains(limit));
-    limit.ok_or_else(|| ProblemResponse::bad("limit", format!("it must be a number from 1 to {LIMIT_MAX}")))
+fn limit(text: &str) -> Result<u32, ProblemResponse> {
+    number(text, 1..=LIMIT_MAX)
+        .ok_or_else(|| ProblemResponse::bad("limit", format!("it must be a number from 1 to {LIMIT_MAX}")))
 }
 
 #[cfg(test)]
@@ -94,6 +94,7 @@ mod tests {
     fn search_invalid_parameter_is_named() {
         assert!(problem("q=a&limit=0").contains("limit"));
         assert!(problem("q=a&limit=101").contains("limit"));
+        assert!(problem("q=a&limit=%2B1").contains("limit"));
         assert!(problem("q=a&sort=size").contains("sort"));
         assert!(problem("q=a&platform=radio").contains("platform"));
         assert!(problem("q=a&q=b").contains("q"));

@@ -98,7 +98,7 @@ fn page(query: &str, max_chars: &'static str) -> Result<Option<SegmentPageReques
 }
 
 /// A number without a sign, in this range.
-fn number<T: FromStr + PartialOrd>(text: &str, range: RangeInclusive<T>) -> Option<T> {
+pub(crate) fn number<T: FromStr + PartialOrd>(text: &str, range: RangeInclusive<T>) -> Option<T> {
     let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse().ok().filter(|number| is_plain && range.contains(number))
 }

@@ -7,9 +7,9 @@ use crate::operations::CREDITS_MAX;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum AccountsCommand {
-    /// Create an account without an e-mail address and print its key; it is shown only once
+    /// Create an account without an email address and print its key; it is shown only once
     Create(CreateAccountArgs),
-    /// Replace the key of an account and print the new one; the old key is refused at once
+    /// Replace all keys of an account by a new one, and print it; the old ones are refused at once
     NewKey(ShowAccountArgs),
     /// List all accounts with their remaining credits, oldest first
     #[command(after_help = "Examples:
@@ -22,9 +22,9 @@ Credits are the remaining ones and those of the current month.")]
     Show(ShowAccountArgs),
     /// Grant credits, which do not expire, to an account
     Grant(GrantArgs),
-    /// Block an account: its key is refused from the next request on
+    /// Block an account: its keys are refused from the next request on
     Block(AccountSelector),
-    /// Unblock an account: its key is accepted again
+    /// Unblock an account: its keys are accepted again
     Unblock(AccountSelector),
     /// Print all ledger entries of an account, oldest first
     Statement(ShowAccountArgs),
@@ -37,7 +37,7 @@ Credits are the remaining ones and those of the current month.")]
 /// Selects an account.
 #[derive(Args, Debug)]
 pub(super) struct AccountSelector {
-    /// E-mail address of the account, its name, or its id as `accounts list` prints it
+    /// Email address of the account, its name, or its id as `accounts list` prints it
     #[arg(value_name = "EMAIL|NAME|ID")]
     pub(super) selector: String,
 }
@@ -47,7 +47,7 @@ pub(super) struct AccountSelector {
   verbatim accounts create \"Example Ltd\"
   verbatim accounts create example-ltd --credits 5000 --memo \"contract 17\" --json
 
-The name is in the place of an e-mail address, also in responses of the API. No mail is sent: `accounts \
+The name is in the place of an email address, also in responses of the API. No mail is sent: `accounts \
 new-key` replaces a lost key. Exit status 1: an account has this name, or the credits were not granted.")]
 pub(super) struct CreateAccountArgs {
     /// Name of the account: 1 to 100 characters, without @

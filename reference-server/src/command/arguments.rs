@@ -55,6 +55,7 @@ pub(super) struct CommonArgs {
     #[arg(
         long,
         global = true,
+        help_heading = "Global options",
         value_name = "DIR",
         help = "Data folder, with the archive, keys and ledger [default: $VERBATIM_DATA, otherwise the user's data folder]"
     )]
@@ -63,6 +64,7 @@ pub(super) struct CommonArgs {
     #[arg(
         long,
         global = true,
+        help_heading = "Global options",
         value_name = "FILE",
         help = "Settings file, in TOML [default: $VERBATIM_CONFIG]; `verbatim check-config` prints all settings"
     )]
@@ -232,7 +234,7 @@ also read from the .info.json.
 Unreadable characters, which become U+FFFD, and cues without readable times, which are left out, are reported.
 In folders, files with other endings are skipped, and links that lead out of the folder are not followed. \
 Nothing is fetched. Archived transcripts are kept, unless --replace is given.
-Exit status 1: some files failed; the others were imported.")]
+Exit status 1: files failed; all others were imported.")]
 pub(super) struct ImportArgs {
     /// Files and folders; - reads standard input
     #[arg(value_name = "PATH", required = true)]

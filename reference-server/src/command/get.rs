@@ -88,7 +88,7 @@ async fn one(
                 let print = if args.format == OutputFormat::Json { print_json } else { print };
                 text(reply.body.result, &stored, args).and_then(|text| print(&text))
             }
-            None => Err(missing(reply.body.result)),
+            None => Err(missing(reply.body.result, reply.meta.failure_detail)),
         },
         Some(Err(error)) => Err(error.into()),
     };
@@ -104,8 +104,8 @@ async fn close(verbatim: &Verbatim) {
     }
 }
 
-fn missing(result: TranscriptResult) -> CommandError {
-    let reason = result.failure_reason.unwrap_or_default();
+fn missing(result: TranscriptResult, detail: Option<String>) -> CommandError {
+    let reason = detail.or(result.failure_reason).unwrap_or_default();
     let message = result.failure_message.unwrap_or_default();
     CommandError::Missing(format!("{reason}: {message}"), result.watch_url)
 }

@@ -38,7 +38,8 @@ pub(super) async fn run(settings: &Settings, args: arguments::ImportArgs) -> Res
         let message = "--video, --title and --author apply to one file; name one file and no folder";
         return Err(CommandError::Wrong(message.to_owned()));
     }
-    let files = if is_one { args.paths.clone() } else { folder::files(&args.paths)? };
+    let is_stdin = matches!(args.paths.as_slice(), [path] if path == Path::new("-"));
+    let files = if is_stdin { args.paths.clone() } else { folder::files(&args.paths)? };
     let verbatim =
         if args.dry_run { open_archive_read_only(settings).await? } else { open_archive(settings).await? };
     let done = import(&verbatim, &args, language, &files, is_one).await;
@@ -68,15 +69,15 @@ async fn import(
 enum ImportFailure {
     /// The file is invalid, or its video is damaged; the other files are imported.
     File(Error),
-    /// The archive failed; nothing can be imported.
-    Archive(Error),
+    /// The archive failed, or an option is wrong; nothing can be imported.
+    Command(Error),
 }
 
 impl From<Error> for ImportFailure {
     fn from(error: Error) -> Self {
         match error.kind() {
             ErrorKind::Invalid | ErrorKind::Conflict | ErrorKind::Corrupt => Self::File(error),
-            _ => Self::Archive(error),
+            _ => Self::Command(error),
         }
     }
 }
@@ -117,9 +118,10 @@ impl ImportCounts {
     fn report(&self, files: usize, dry_run: bool) -> String {
         let Self { imported, kept, unchanged, failed, left_out, unreadable, withdrawn } = self;
         let would = if dry_run { "would be " } else { "" };
+        let label = if files == 1 { "file" } else { "files" };
         let mut line = format!(
-            "{files} files: {imported} transcripts {would}imported, {unchanged} were archived already, \
-             {kept} kept as they were archived, {failed} files failed"
+            "{files} {label}: {imported} transcripts {would}imported, {unchanged} unchanged, \
+             {kept} kept (the archive has another text; --replace replaces it), {failed} failed"
         );
         if *withdrawn > 0 {
             line.push_str(&format!("; {withdrawn} videos {would}withdrawn"));
@@ -152,11 +154,8 @@ impl ImportWork<'_> {
             })?;
         }
         result.map_err(|failure| match failure {
-            ImportFailure::File(error) => {
-                let message = format!("{}: {error}", file.display());
-                Error::new(error.kind(), error.retry(), message).into()
-            }
-            ImportFailure::Archive(error) => error.into(),
+            ImportFailure::File(error) => CommandError::Fault(format!("{}: {error}", file.display())),
+            ImportFailure::Command(error) => error.into(),
         })
     }
 
@@ -187,7 +186,7 @@ impl ImportWork<'_> {
                     counts.failed += 1;
                     progress.note(&format!("{}: {error}", file.display()));
                 }
-                Err(ImportFailure::Archive(error)) => return Err(error.into()),
+                Err(ImportFailure::Command(error)) => return Err(error.into()),
             }
             progress.step(&file.display().to_string());
         }
@@ -215,7 +214,10 @@ impl ImportWork<'_> {
             if let Some(video) = &self.video {
                 draft.set_video(video.clone())?;
             }
-            self.complete(&mut draft, file, &name)?;
+            self.complete(&mut draft, file, &name);
+            draft
+                .set_metadata(self.args.title.as_deref(), self.args.author.as_deref())
+                .map_err(ImportFailure::Command)?;
             let request =
                 ImportDraftRequest { draft, replace: self.args.replace, dry_run: self.args.dry_run };
             done.push(self.verbatim.tools().import_draft(request).await?);
@@ -227,12 +229,7 @@ impl ImportWork<'_> {
     ///
     /// Flags override everything; otherwise the file itself is trusted most, then the `.info.json` next to it, then
     /// the file name.
-    fn complete(
-        &mut self,
-        draft: &mut ImportDraft,
-        file: &Path,
-        name: &CaptionFileName,
-    ) -> Result<(), Error> {
+    fn complete(&mut self, draft: &mut ImportDraft, file: &Path, name: &CaptionFileName) {
         let info = self.infos.find(file, name);
         if draft.video.is_none() {
             draft.video = info.and_then(InfoFile::video).or_else(|| name.video.clone());
@@ -262,7 +259,6 @@ impl ImportWork<'_> {
         if self.args.generated {
             draft.kind = Some(TrackKind::Generated);
         }
-        draft.set_metadata(self.args.title.as_deref(), self.args.author.as_deref())
     }
 }
 

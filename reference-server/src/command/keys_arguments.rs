@@ -45,7 +45,7 @@ pub(super) struct CreateKeysArgs {
     /// Label of the keys
     #[arg(long)]
     pub(super) label: Option<String>,
-    /// E-mail address of the owner
+    /// Email address of the owner
     #[arg(long)]
     pub(super) email: Option<String>,
     /// Maximum number of requests, such as 1000/day or 20000/month [default: no limit]

@@ -277,7 +277,8 @@ async fn check(verbatim: &Verbatim) -> Result<(), CommandError> {
         ignore_closed(print(&text))?;
     }
     let state = if checked.is_complete { "" } else { " The index is not complete yet." };
-    let text = format!("Compared {} transcripts: {} differences.{state}\n", checked.compared, checked.total);
+    let text =
+        format!("Transcripts compared: {}. Differences: {}.{state}\n", checked.compared, checked.total);
     ignore_closed(print(&text))?;
     match checked.total {
         0 => Ok(()),

@@ -23,8 +23,10 @@ pub(super) enum StorageCommand {
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   verbatim storage copy --to postgres://verbatim@db.example.org/verbatim
-  verbatim storage copy --from sqlite:///var/lib/verbatim/verbatim.db --to postgres://verbatim@db/verbatim
-  verbatim storage copy --from postgres://verbatim@db/verbatim --to sqlite:///srv/verbatim/verbatim.db
+  verbatim storage copy --from sqlite:///var/lib/verbatim/verbatim.db \\
+      --to postgres://verbatim@db/verbatim
+  verbatim storage copy --from postgres://verbatim@db/verbatim \\
+      --to sqlite:///srv/verbatim/verbatim.db
 
 Copies keys, accounts, credits, orders, limits and transcripts, then compares every row of both sides.
 The target must be empty, and no server starts on it before the copy is complete. The same command resumes a \

@@ -31,8 +31,10 @@ pub(super) enum WebhookCommand {
 
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
-  WEBHOOK_SECRET=$(cat secret.txt) verbatim webhook verify --signature 't=1795338240,v1=5257a869…' body.json
-  verbatim webhook verify --secret-file secret.txt --signature \"$header\" --tolerance 365d < body.json
+  WEBHOOK_SECRET=$(cat secret.txt) verbatim webhook verify \\
+      --signature 't=1795338240,v1=5257a869…' body.json
+  verbatim webhook verify --secret-file secret.txt --signature \"$header\" \\
+      --tolerance 365d < body.json
 
 The secret is in the variable WEBHOOK_SECRET or in a file, never an argument; several are separated by white \
 space. The body must be exactly what was received.

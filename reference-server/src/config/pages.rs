@@ -75,7 +75,7 @@ impl WordSetting for PageIndex {
         &[("none", Self::None), ("site", Self::Site), ("transcripts", Self::Transcripts)];
 }
 
-/// Target of a link: an http or https address, or a mail address with `mailto:`.
+/// Target of a link: an http or https address, or an email address with `mailto:`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageLink(Url);
 

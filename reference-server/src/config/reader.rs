@@ -30,6 +30,15 @@ const OPTIONAL_SETTINGS: [(&str, &str, bool); 3] = [
     ("speech.", "speech", cfg!(feature = "speech")),
 ];
 
+/// Names of platforms, each with the setting that has its suppliers.
+const PLATFORMS: [(&str, &str); 5] = [
+    ("suppliers.youtube", "suppliers.video_site"),
+    ("suppliers.tiktok", "suppliers.short_video"),
+    ("suppliers.instagram", "suppliers.reels"),
+    ("suppliers.x", "suppliers.microblog"),
+    ("suppliers.twitter", "suppliers.microblog"),
+];
+
 /// A setting with its effective value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EffectiveSetting {
@@ -303,6 +312,9 @@ fn missing_feature(name: &str, settings: &[(&str, &'static str, bool)]) -> Optio
 
 /// Returns the known name that is most similar to an unknown one, if similar enough.
 fn nearest<'a>(name: &str, known: &BTreeSet<&'a str>) -> Option<&'a str> {
+    if let Some((_, near)) = PLATFORMS.iter().find(|(platform, _)| *platform == name) {
+        return Some(near);
+    }
     let (likeness, near) = known
         .iter()
         .map(|known| (strsim::jaro_winkler(name, known).max(tail_likeness(name, known)), *known))
@@ -310,8 +322,11 @@ fn nearest<'a>(name: &str, known: &BTreeSet<&'a str>) -> Option<&'a str> {
     (likeness > 0.85).then_some(near)
 }
 
-/// Similarity of names without the section: `listen` and `server.listen`.
+/// Similarity of names without the section, `listen` and `server.listen`, or without the last words.
 fn tail_likeness(name: &str, known: &str) -> f64 {
+    if known.strip_prefix(name).is_some_and(|end| end.starts_with('_')) {
+        return 1.0;
+    }
     let tail = known.rsplit('.').next().unwrap_or(known);
     // Slightly below an exact match.
     if name.replace('_', ".").ends_with(&known.replace('_', ".")) || name == tail { 0.9 } else { 0.0 }

@@ -2,13 +2,16 @@
 
 use maud::{Markup, html};
 use serde_json::Value;
-use transcript_core::{accounts::AccountsOptions, lookup::LookupOptions};
+use transcript_core::{
+    accounts::{AccountsOptions, group_digits},
+    lookup::LookupOptions,
+};
 
 use super::{
     markdown::{MarkdownContext, markdown},
     shell, string,
 };
-use crate::page::{PageContext, context::grouped};
+use crate::page::PageContext;
 
 /// A guide.
 #[derive(Debug)]
@@ -26,9 +29,18 @@ impl Guide {
         self.source.lines().find_map(|line| line.strip_prefix("# ")).unwrap_or_default()
     }
 
-    /// Its text, without the rows of tables that link to a guide which this build lacks.
+    /// Its text, without the rows of tables that link to a guide which this build lacks, and without the entries of
+    /// changes that no version has.
     fn text(&self) -> String {
-        let is_shown = |line: &&str| cfg!(feature = "mcp") || !line.contains("](guide:assistants)");
+        let has_guide = |line: &str| cfg!(feature = "mcp") || !line.contains("](guide:assistants)");
+        let (mut is_unreleased, mut is_entry) = (false, false);
+        let is_shown = |line: &&str| {
+            if line.starts_with("## ") {
+                (is_unreleased, is_entry) = (line.starts_with("## [Unreleased]"), false);
+            }
+            is_entry |= is_unreleased && line.starts_with("### ");
+            !is_entry && has_guide(line)
+        };
         self.source.split_inclusive('\n').filter(is_shown).collect()
     }
 }
@@ -73,6 +85,11 @@ pub(super) fn all() -> impl Iterator<Item = &'static Guide> {
     GUIDES.iter().chain([&CHANGELOG])
 }
 
+/// Paths of all guides and the changelog, relative to the root.
+pub(crate) fn guide_paths() -> impl Iterator<Item = String> {
+    all().map(|guide| format!("docs/guides/{}", guide.name))
+}
+
 /// Renders a guide; `None` if it does not exist.
 pub(crate) fn guide(
     context: &PageContext,
@@ -87,7 +104,7 @@ pub(crate) fn guide(
     Some(shell::page(
         context,
         document,
-        &tab,
+        (&tab, guide.summary),
         &format!("guides/{name}"),
         html! { (body) (next(context, guide)) },
     ))
@@ -128,7 +145,7 @@ fn values(
         ("job_items", accounts.items_per_job.into()),
         ("jobs", accounts.jobs_per_account.into()),
     ];
-    let numbers = numbers.into_iter().map(|(name, number)| (name, grouped(number, ",")));
+    let numbers = numbers.into_iter().map(|(name, number)| (name, group_digits(number, ",")));
     let texts = [
         ("base_url", string(&document["servers"][0]["url"]).to_owned()),
         // As the header has it.

@@ -20,7 +20,7 @@ mod text;
 
 use serde_json::{Map, Value};
 
-pub(crate) use guides::guide;
+pub(crate) use guides::{guide, guide_paths};
 pub(crate) use llms::llms_txt;
 pub(crate) use operation::operation;
 pub(crate) use overview::overview;

@@ -11,7 +11,7 @@ use super::{
     shell, string,
     text::{inline, prose},
 };
-use crate::page::PageContext;
+use crate::page::{PageContext, transcript::summary};
 
 /// Longest example that is not folded, in bytes.
 const UNFOLDED_MAX: usize = 600;
@@ -38,7 +38,9 @@ pub(crate) fn operation(context: &PageContext, document: &Value, id: &str) -> Op
         (adjacent_links(context, adjacent))
     };
     let title = format!("{} – {}", operation.summary, string(&document["info"]["title"]));
-    Some(shell::page(context, document, &title, id, body))
+    // The first paragraph, without its marks of code.
+    let about = string(&value["description"]).split("\n\n").next().unwrap_or_default().replace('`', "");
+    Some(shell::page(context, document, (&title, &summary(&about)), id, body))
 }
 
 /// Describes the authentication.

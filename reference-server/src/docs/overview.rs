@@ -53,7 +53,7 @@ pub(crate) fn overview(context: &PageContext, document: &Value) -> Markup {
         }
     };
     let title = format!("{} – documentation", string(&info["title"]));
-    shell::page(context, document, &title, "", body)
+    shell::page(context, document, (&title, string(&info["summary"])), "", body)
 }
 
 fn item(context: &PageContext, operation: &DocsOperation<'_>) -> Markup {

@@ -17,16 +17,23 @@ pub(crate) const POLICY: PagePolicy = PagePolicy::Script;
 
 /// Renders a page with the list of all guides and operations.
 ///
-/// `here` is the path of the page below `docs/`; empty for the overview.
-pub(super) fn page(context: &PageContext, document: &Value, title: &str, here: &str, body: Markup) -> Markup {
+/// `here` is the path of the page below `docs/`; empty for the overview. The summary is for search engines.
+pub(super) fn page(
+    context: &PageContext,
+    document: &Value,
+    (title, summary): (&str, &str),
+    here: &str,
+    body: Markup,
+) -> Markup {
     let body = html! {
         div.frame {
             nav aria-label="Documentation" { (contents(context, document, here)) }
             article { (body) }
         }
     };
-    let frame = Frame::new(context, title).section(Section::Api).width(PageWidth::Docs);
-    let frame = frame.with_style(&DOCS_STYLE).with_script(&DOCS_SCRIPT);
+    let path = if here.is_empty() { "docs".to_owned() } else { format!("docs/{here}") };
+    let frame = Frame::new(context, title).described(&path, summary).section(Section::Api);
+    let frame = frame.width(PageWidth::Docs).with_style(&DOCS_STYLE).with_script(&DOCS_SCRIPT);
     frame.content_language("en").indexed_with(PageIndex::Site).render(body)
 }
 

@@ -6,7 +6,10 @@ use http::{Method, StatusCode};
 use serde::Serialize;
 
 use super::escape::request_text;
-use crate::{api::RequestId, config::LogFormat};
+use crate::{
+    api::{HEALTH_PATHS, RequestId},
+    config::LogFormat,
+};
 
 /// Data of a request at the start of its response.
 #[derive(Debug)]
@@ -39,6 +42,13 @@ struct JsonFields<'a> {
 }
 
 impl AccessLine {
+    /// Whether it is a successful health check.
+    ///
+    /// Its level is debug: checks of load balancers outnumber the requests of a small service.
+    pub(super) fn is_passed_health_check(&self) -> bool {
+        self.status == StatusCode::OK && HEALTH_PATHS.contains(&&*self.path)
+    }
+
     /// Appends the line, written `now`, to a buffer.
     ///
     /// Runs on the log's thread. The text format is assembled by hand, because under load it is a large part of the
@@ -49,9 +59,11 @@ impl AccessLine {
     pub(super) fn write(&self, now: &str, format: LogFormat, to: &mut Vec<u8>) -> io::Result<()> {
         let (path, method) = (request_text(&self.path), request_text(self.method.as_str()));
         let status = self.status;
+        let level = if self.is_passed_health_check() { "DEBUG" } else { "INFO" };
         match format {
             LogFormat::Text => {
-                for part in [now, "  INFO ", status.as_str(), " ", &method, " ", &path, " "] {
+                let padding = if level.len() < 5 { "  " } else { " " };
+                for part in [now, padding, level, " ", status.as_str(), " ", &method, " ", &path, " "] {
                     to.extend_from_slice(part.as_bytes());
                 }
                 milliseconds(self.took, to);
@@ -65,7 +77,7 @@ impl AccessLine {
                 self.id.write(&mut id);
                 let line = JsonFields {
                     timestamp: now,
-                    level: "INFO",
+                    level,
                     message: "request",
                     status: status.as_u16(),
                     method: &method,
@@ -105,10 +117,14 @@ mod tests {
     use super::*;
 
     fn line(path: &str, format: LogFormat) -> String {
+        line_with_status(path, StatusCode::OK, format)
+    }
+
+    fn line_with_status(path: &str, status: StatusCode, format: LogFormat) -> String {
         let line = AccessLine {
             method: Method::GET,
             path: Cow::Owned(path.to_owned()),
-            status: StatusCode::OK,
+            status,
             bytes: 17,
             took: Duration::from_micros(1_250),
             id: RequestId::FromClient(HeaderValue::from_static("a-1")),
@@ -133,6 +149,18 @@ mod tests {
         assert_eq!(text, "1970-01-01T00:00:00Z  INFO 200 GET /api/transcript 1.25ms 17B a-1\n");
         let json: serde_json::Value = serde_json::from_str(&line("/x\"", LogFormat::Json)).unwrap();
         assert_eq!((&json["path"], &json["took_ms"]), (&"/x\"".into(), &1.25.into()));
+    }
+
+    #[test]
+    fn access_line_of_passed_health_check_is_debug() {
+        for path in ["/readyz", "/healthz", "/health"] {
+            let text = line(path, LogFormat::Text);
+            assert_eq!(text, format!("1970-01-01T00:00:00Z DEBUG 200 GET {path} 1.25ms 17B a-1\n"));
+            assert!(line(path, LogFormat::Json).contains(r#""level":"DEBUG""#), "{path}");
+            let failed = line_with_status(path, StatusCode::SERVICE_UNAVAILABLE, LogFormat::Text);
+            assert!(failed.contains("  INFO 503 GET "), "{failed}");
+        }
+        assert!(line("/healthz/x", LogFormat::Text).contains("  INFO 200 "));
     }
 
     #[test]

@@ -36,14 +36,9 @@ impl fmt::Debug for LogLevelControl {
 impl LogLevelControl {
     /// Sets the lowest level that is logged.
     pub(crate) fn set(&self, level: Level) {
-        self.log.set_requests(has_requests(level));
+        self.log.set_level(level);
         (self.set_filter)(LevelFilter::from_level(level));
     }
-}
-
-/// Whether requests are logged at this level.
-fn has_requests(level: Level) -> bool {
-    level >= Level::INFO
 }
 
 /// Starts the log of this process.
@@ -51,8 +46,7 @@ pub(crate) fn start(
     settings: &config::LogSettings,
     #[cfg(feature = "otel")] tracer: Option<crate::traces::TracerHandle>,
 ) -> (LogGuard, LogLevelControl) {
-    let requests = has_requests(settings.level.0);
-    let (log, guard) = LogQueue::start(std::io::stderr(), settings.format, requests);
+    let (log, guard) = LogQueue::start(std::io::stderr(), settings.format, settings.level.0);
     let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     let ansi = colour && settings.format == LogFormat::Text;
     let writer_log = log.clone();

@@ -13,6 +13,7 @@ use std::{
 };
 
 use http::{Method, Uri};
+use tracing::Level;
 use transcript_core::Timestamp;
 
 use super::{AccessLine, escape::escape_line};
@@ -42,6 +43,8 @@ pub(crate) struct LogQueue {
     dropped_ever: Arc<AtomicU64>,
     /// Whether requests are logged.
     requests: Arc<AtomicBool>,
+    /// Whether passed health checks are logged too.
+    health_checks: Arc<AtomicBool>,
 }
 
 /// Owner of the log's thread: drop writes all queued lines.
@@ -52,15 +55,15 @@ pub(crate) struct LogGuard {
 }
 
 impl LogQueue {
-    /// Starts a log that writes to `to`; `requests` is whether requests are logged.
+    /// Starts a log that writes to `to`; `level` is the lowest level of request lines.
     pub(crate) fn start(
         to: impl Write + Send + 'static,
         format: LogFormat,
-        requests: bool,
+        level: Level,
     ) -> (Self, LogGuard) {
         let (queue, lines) = sync_channel(QUEUE);
-        let requests = Arc::new(AtomicBool::new(requests));
-        let log = Self { queue, dropped: Arc::default(), dropped_ever: Arc::default(), requests };
+        let log = Self { queue, ..Self::silent() };
+        log.set_level(level);
         let dropped = Arc::clone(&log.dropped);
         let thread = std::thread::Builder::new()
             .name("log".to_owned())
@@ -74,7 +77,13 @@ impl LogQueue {
     /// A log that writes nothing.
     pub(crate) fn silent() -> Self {
         let (queue, _) = sync_channel(1);
-        Self { queue, dropped: Arc::default(), dropped_ever: Arc::default(), requests: Arc::default() }
+        Self {
+            queue,
+            dropped: Arc::default(),
+            dropped_ever: Arc::default(),
+            requests: Arc::default(),
+            health_checks: Arc::default(),
+        }
     }
 
     /// Returns the same log without request lines.
@@ -82,9 +91,10 @@ impl LogQueue {
         Self { requests: Arc::default(), ..self.clone() }
     }
 
-    /// Begins or ends the log of requests, also on clones.
-    pub(super) fn set_requests(&self, are_logged: bool) {
-        self.requests.store(are_logged, Ordering::Relaxed);
+    /// Sets the lowest level of request lines, also on clones.
+    pub(super) fn set_level(&self, level: Level) {
+        self.requests.store(level >= Level::INFO, Ordering::Relaxed);
+        self.health_checks.store(level >= Level::DEBUG, Ordering::Relaxed);
     }
 
     /// Number of lines dropped since the start.
@@ -105,6 +115,9 @@ impl LogQueue {
 
     /// Queues a request line, whose path is that of [`Self::path`].
     pub(crate) fn access(&self, mut line: AccessLine) {
+        if line.is_passed_health_check() && !self.health_checks.load(Ordering::Relaxed) {
+            return;
+        }
         // A client may name a method of any length.
         if let Some(start) = line.method.as_str().as_bytes().get(..TEXT_BYTES_MAX)
             && let Ok(method) = Method::from_bytes(start)
@@ -265,7 +278,8 @@ mod tests {
     fn log_slow_disk_drops_lines_without_blocking() {
         let text: Arc<Mutex<Vec<u8>>> = Arc::default();
         let (release, go) = mpsc::channel();
-        let (log, guard) = LogQueue::start(SlowWriter { text: Arc::clone(&text), go }, LogFormat::Text, true);
+        let writer = SlowWriter { text: Arc::clone(&text), go };
+        let (log, guard) = LogQueue::start(writer, LogFormat::Text, Level::INFO);
         for number in 0..3 * QUEUE {
             writeln!(log.line_writer(false), "line {number}").unwrap();
         }
@@ -278,11 +292,35 @@ mod tests {
         assert!(log.lines_dropped() >= QUEUE as u64, "{}", log.lines_dropped());
     }
 
+    /// A log of requests, whose lines are received.
+    fn request_log() -> (LogQueue, Receiver<LogLine>) {
+        let (queue, lines) = sync_channel(1);
+        let log = LogQueue { queue, ..LogQueue::silent() };
+        log.set_level(Level::INFO);
+        (log, lines)
+    }
+
+    #[test]
+    fn log_has_passed_health_checks_at_debug_only() {
+        let (log, lines) = request_log();
+        let is_logged = |path: &str, status| {
+            let path = log.path(&Uri::try_from(path).unwrap()).unwrap();
+            let (method, took, id) = (Method::GET, Duration::ZERO, RequestId::Generated(1, 1));
+            log.access(AccessLine { method, path, status, bytes: 0, took, id });
+            lines.try_recv().is_ok()
+        };
+        for path in ["/readyz", "/healthz", "/health"] {
+            assert!(!is_logged(path, StatusCode::OK), "{path}");
+            assert!(is_logged(path, StatusCode::SERVICE_UNAVAILABLE), "{path}");
+        }
+        assert!(is_logged("/version", StatusCode::OK));
+        log.set_level(Level::DEBUG);
+        assert!(is_logged("/readyz", StatusCode::OK));
+    }
+
     #[test]
     fn log_queued_request_is_short() {
-        let (queue, lines) = sync_channel(1);
-        let requests = Arc::new(AtomicBool::new(true));
-        let log = LogQueue { queue, dropped: Arc::default(), dropped_ever: Arc::default(), requests };
+        let (log, lines) = request_log();
         for (target, kept) in [
             ("/".to_owned(), 1),
             (format!("/{}", "a".repeat(60_000)), TEXT_BYTES_MAX),

@@ -44,9 +44,9 @@ pub(super) enum Transport {
 /// Builds a message with plain text and HTML.
 ///
 /// # Errors
-/// Not retryable: the recipient is not a valid mail address.
+/// Not retryable: the recipient is not a valid email address.
 pub(super) fn message(mail: &MailMessage, from: &Mailbox, transport: Transport) -> Result<Message, Error> {
-    let to = recipient(&mail.to).ok_or_else(|| Error::invalid("the recipient is not a mail address"))?;
+    let to = recipient(&mail.to).ok_or_else(|| Error::invalid("the recipient is not an email address"))?;
     let id = format!("<{}@{}>", name(mail), from.email.domain());
     let envelope = Envelope::new(Some(from.email.clone()), vec![to.clone()])
         .map_err(|_| Error::invalid("the mail has no recipient"))?;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use transcript_core::{
     Error, ErrorKind, FailureLog,
+    engine::NoTranscript,
     lookup::FailureReason,
     wire::lookup::{LanguageObject, TranscriptResult},
 };
@@ -99,11 +100,22 @@ impl ToolError {
         self
     }
 
-    /// A lookup without a transcript.
+    /// A lookup without a transcript. If the key has expired or its quota is used up, the call was rejected: the
+    /// transcript may be archived.
     pub(super) fn missing(result: TranscriptResult, meta: &ResponseMeta) -> Self {
+        let message = result.failure_message.unwrap_or_default();
+        let code = match meta.failure_detail.as_deref() {
+            Some(NoTranscript::EXPIRED) => Some(401),
+            Some(NoTranscript::QUOTA) => Some(429),
+            _ => None,
+        };
+        if let Some(code) = code {
+            let (languages, retry_after) = (Vec::new(), meta.retry_after);
+            return Self::Refused { code, message, watch_url: None, languages, retry_after };
+        }
         Self::Missing {
             reason: result.failure_reason.unwrap_or_default(),
-            message: result.failure_message.unwrap_or_default(),
+            message,
             watch_url: result.watch_url,
             languages: result.languages,
             retry_after: meta.retry_after,
@@ -162,7 +174,7 @@ fn reason(error: &ServiceError) -> Option<FailureReason> {
 
 #[cfg(test)]
 mod tests {
-    use transcript_core::{accounts::V1Error, engine::NoTranscript};
+    use transcript_core::accounts::V1Error;
 
     use super::*;
 

@@ -202,8 +202,11 @@ mod tests {
 
     use serde_json::json;
     use transcript_core::{
-        Timestamp,
+        Clock, Timestamp,
         archive::{Archive, PutRequest},
+        directory::{KeyAccess, RequestQuota},
+        ledger::terms::AllowancePeriod,
+        lookup::{CreateKeyOutcome, CreateKeyRequest, KeyOrigin},
         transcript::{TrackInfo, TrackKind, Transcript},
     };
 
@@ -211,7 +214,7 @@ mod tests {
     use crate::{
         mcp::{
             tests::{call_as, tools_of},
-            tools::GET_TRANSCRIPT,
+            tools::{GET_TRANSCRIPT, LIST_LANGUAGES, SEARCH_TRANSCRIPT},
         },
         testing::{ARCHIVED, FRENCH, NEW, ServiceFixture, transcript},
     };
@@ -244,6 +247,49 @@ mod tests {
     async fn credits(fixture: &ServiceFixture, key: &str) -> u64 {
         let account = fixture.get_with("/api/v1/me", key).await.json();
         account["credits_remaining"].as_u64().unwrap()
+    }
+
+    /// Calls with a lookup key that the operator limits.
+    async fn limited_caller(fixture: &ServiceFixture, access: KeyAccess) -> Caller {
+        let request =
+            CreateKeyRequest { label: None, email: None, proof: None, origin: KeyOrigin::Operator, access };
+        match fixture.app.lookup.keys().create(request).await.unwrap() {
+            CreateKeyOutcome::Created(issued) => Caller::with_key(issued.key.reveal().to_owned()),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// A transcript that the archive has is not missing.
+    #[tokio::test]
+    async fn call_with_expired_key_or_used_quota_is_error() {
+        let fixture = ServiceFixture::start().await;
+        let tools = tools_of(&fixture);
+        let quota = Some(RequestQuota { max: 1, period: AllowancePeriod::Day });
+        let over_quota = limited_caller(&fixture, KeyAccess { quota, ..KeyAccess::default() }).await;
+        let expires_at = Some(fixture.clock.now().plus(Duration::from_secs(1)));
+        let expired = limited_caller(&fixture, KeyAccess { expires_at, ..KeyAccess::default() }).await;
+        let page = json!({ "video": ARCHIVED });
+        for caller in [&over_quota, &expired] {
+            let got = call_as(caller, &tools, GET_TRANSCRIPT, page.clone()).await;
+            assert_eq!(got["isError"], false, "{got}");
+        }
+        fixture.clock.advance(Duration::from_secs(2));
+        let search = json!({ "video": ARCHIVED, "query": "quiet" });
+        for (caller, code, message) in [
+            (&over_quota, 429, "This API key has used its 1 requests of the day."),
+            (&expired, 401, "This API key expired at"),
+        ] {
+            for (tool, arguments) in [(GET_TRANSCRIPT, &page), (SEARCH_TRANSCRIPT, &search)] {
+                let got = call_as(caller, &tools, tool, arguments.clone()).await;
+                let meta = &got["_meta"];
+                assert_eq!((&got["isError"], &meta["verbatim/code"]), (&json!(true), &json!(code)), "{got}");
+                assert_eq!(meta["verbatim/retry_after"].is_u64(), code == 429, "{got}");
+                assert!(meta["verbatim/failure_reason"].is_null(), "{got}");
+                assert!(got["content"][0]["text"].as_str().unwrap().starts_with(message), "{got}");
+            }
+            let got = call_as(caller, &tools, LIST_LANGUAGES, page.clone()).await;
+            assert_eq!(got["isError"], false, "it is no lookup: {got}");
+        }
     }
 
     #[tokio::test]

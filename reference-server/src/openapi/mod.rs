@@ -117,7 +117,9 @@ const DESCRIPTION: &str = "An archived transcript is returned to every caller, w
          has GET, and other methods with 405 and `Allow`. Paths that are not listed here return 404, except the web \
          pages (such as `/`, `/search`, `/pricing`, `/register` and `/account`) with what they load and send, \
          `/robots.txt` and the sitemaps, the probes `/healthz` and `/readyz`, and `/mcp`, the endpoint of the Model \
-         Context Protocol. Unknown parameters are ignored; so are unknown fields outside the v1 API.";
+         Context Protocol. Unknown parameters are ignored; so are unknown fields outside the v1 API.\n\n\
+         An extension is what was added within version 2.0.0 of the lookup API and within the v1 API. It is as stable \
+         as the rest.";
 
 #[cfg(test)]
 mod tests {

@@ -74,7 +74,7 @@ impl Operations {
         self.record(operation, async { Ok(Completed::done(view)) }).await
     }
 
-    /// Creates an account without an e-mail address, with these credits beside those of its plan.
+    /// Creates an account without an email address, with these credits beside those of its plan.
     pub(crate) async fn create_account(&self, name: &str, credits: u64, memo: &str) -> Result<NewAccount> {
         let (admin, name, memo) = (self.admin(), name.to_owned(), memo.to_owned());
         let detail = (credits > 0).then(|| format!("{credits} credits"));

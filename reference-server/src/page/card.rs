@@ -35,34 +35,38 @@ impl PageCard<'_> {
             @if let Some(image) = &image { meta property="og:image" content=(image); }
             meta name="twitter:card" content="summary";
             link rel="canonical" href=(address);
-            @if is_indexed { script type="application/ld+json" { (PreEscaped(self.structured_data())) } }
+            @if let Some(data) = self.structured_data().filter(|_| is_indexed) {
+                script type="application/ld+json" { (PreEscaped(data)) }
+            }
         }
     }
 
-    /// A `VideoObject` of schema.org.
-    fn structured_data(self) -> String {
+    /// A `VideoObject` of schema.org; `None` without the picture and the date that search engines require.
+    fn structured_data(self) -> Option<String> {
         let (transcript, metadata) = (&*self.stored.transcript, &self.stored.details.metadata);
         let video = &transcript.video;
+        let (image, published_at) = (thumbnail(video)?, metadata.published_at?);
         let language = transcript.track.language.as_str();
+        // Videos with a picture are those of the platform with this player.
+        let player = format!("https://www.youtube-nocookie.com/embed/{}", video.id());
         let fields = [
             ("@context", Some(json!("https://schema.org"))),
             ("@type", Some(json!("VideoObject"))),
             ("name", Some(json!(self.heading))),
             ("description", Some(json!(self.summary))),
             ("url", Some(json!(self.address))),
-            ("contentUrl", Some(json!(video.address()))),
+            ("embedUrl", Some(json!(player))),
             ("inLanguage", Some(json!(language))),
-            ("thumbnailUrl", thumbnail(video).map(Value::from)),
-            ("uploadDate", metadata.published_at.map(|time| json!(time.to_string()))),
+            ("thumbnailUrl", Some(json!(image))),
+            ("uploadDate", Some(json!(published_at.to_string()))),
             (
                 "duration",
                 transcript.duration_ms.map(|length| json!(format!("PT{}S", length.div_ceil(1_000)))),
             ),
-            ("author", transcript.author.as_ref().map(|name| json!({ "@type": "Person", "name": name }))),
         ];
         let fields = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
         // Only `<` can end the element or begin a comment in it.
-        Value::Object(fields.collect::<Map<_, _>>()).to_string().replace('<', "\\u003c")
+        Some(Value::Object(fields.collect::<Map<_, _>>()).to_string().replace('<', "\\u003c"))
     }
 }
 

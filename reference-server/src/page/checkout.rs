@@ -2,18 +2,40 @@
 
 use maud::{Markup, html};
 use transcript_core::accounts::{
-    Order, OrderItem, OrderState,
+    Order, OrderItem, OrderState, format_price,
     payments::{BuyerStatus, CURRENCY, OrderResolution, OrderStatus, SandboxOrder, SandboxStatus},
 };
 
 use super::{
     Frame, NextSteps, PageContext, Section,
-    account::{date, item, money, refund, state},
+    account::{date, item, post_form, refund, state},
     query_parameter,
 };
 
+/// Who sees the page of an order, which is readable by its address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OrderViewer {
+    /// A visitor who is not signed in.
+    SignedOut,
+    /// A signed-in visitor who is not the buyer.
+    Other,
+    /// The buyer.
+    Buyer {
+        /// The remaining credits; `None` if they cannot be read.
+        credits: Option<u64>,
+    },
+}
+
+impl OrderViewer {
+    /// Whether the page has the form that leads to the payment page.
+    pub(crate) fn can_continue(self, status: &OrderStatus) -> bool {
+        let is_open = status.order.state == OrderState::Open && status.buyer == BuyerStatus::Open;
+        is_open && matches!(self, Self::Buyer { .. })
+    }
+}
+
 /// Page with the status of an order.
-pub(crate) fn order_status(context: &PageContext, status: &OrderStatus, balance: Option<u64>) -> Markup {
+pub(crate) fn order_status(context: &PageContext, status: &OrderStatus, viewer: OrderViewer) -> Markup {
     let order = &status.order;
     let text = |key| context.text(key);
     let paragraph = |key| html! { p { (context.text(key)) } };
@@ -37,19 +59,19 @@ pub(crate) fn order_status(context: &PageContext, status: &OrderStatus, balance:
             let values = [("plan", html! { (plan) }), ("date", date(at))];
             ("order.next_month", html! { p { (context.markup("order.next_month_why", &values)) } })
         }
-        (OrderState::Open, _) => (
-            "order.open",
-            html! {
-                p { (text("order.open_why")) }
-                p { (text("order.open_pending")) " " a href="" { (text("order.reload")) } }
-            },
-        ),
+        (OrderState::Open, _) => ("order.open", open(context, status, viewer)),
         (OrderState::Fulfilled, resolution) => ("order.paid", fulfilled(context, order, resolution)),
         (OrderState::Expired, _) => ("order.cancelled", paragraph("order.cancelled_why")),
         (OrderState::Refunded, _) => ("order.refunded", paragraph("order.refunded_why")),
         (OrderState::Disputed, _) => ("order.disputed", disputed(context, status)),
     };
     let title = text(title);
+    // An order without a payment has added nothing.
+    let has_added = matches!(order.state, OrderState::Fulfilled | OrderState::Refunded);
+    let balance = match viewer {
+        OrderViewer::Buyer { credits } if has_added => credits,
+        _ => None,
+    };
     frame(context, title).render(html! {
         p.kicker { (text("order.kicker")) }
         h1 { (title) }
@@ -64,6 +86,40 @@ pub(crate) fn order_status(context: &PageContext, status: &OrderStatus, balance:
             li { a href=(context.href("docs")) { (context.text("keys.next_docs")) } }
         }
     })
+}
+
+/// An order without a payment, and the way back to its payment page, which is the buyer's only.
+fn open(context: &PageContext, status: &OrderStatus, viewer: OrderViewer) -> Markup {
+    let (text, order) = (|key| context.text(key), &status.order);
+    html! {
+        p { (text("order.open_why")) }
+        p { (text("order.open_pending")) " " a href="" { (text("order.reload")) } }
+        @if viewer.can_continue(status) {
+            (continue_form(context, order))
+        } @else if viewer == OrderViewer::SignedOut && context.site().has_account_pages {
+            p {
+                a href=(context.href(&format!("sign-in?next=checkout/{}", order.id))) {
+                    (text("order.open_sign_in"))
+                }
+            }
+        }
+    }
+}
+
+/// The form that opens the payment page of an order again.
+fn continue_form(context: &PageContext, order: &Order) -> Markup {
+    let (path, field, value) = match &order.item {
+        OrderItem::Pack(name) => ("account/buy", "pack", name.as_str()),
+        OrderItem::Plan(plan) => ("account/subscribe", "plan", plan.as_str()),
+    };
+    post_form(
+        context,
+        path,
+        html! {
+            input type="hidden" name="order" value=(order.id);
+            button type="submit" name=(field) value=(value) { (context.text("order.continue")) }
+        },
+    )
 }
 
 /// State of a disputed payment.
@@ -104,7 +160,7 @@ pub(crate) fn sandbox(context: &PageContext, sandbox_order: &SandboxOrder, token
         (order_facts(context, order))
         @match sandbox_order.status {
             SandboxStatus::Open => {
-                @let price = money(order.amount_minor, CURRENCY);
+                @let price = format_price(order.amount_minor, CURRENCY);
                 (form(context, token, html! {
                     (button("pay", &context.fill("sandbox.pay", &[("price", &price)])))
                     (secondary_button("pay-later", text("sandbox.pay_later")))
@@ -143,7 +199,7 @@ fn sandbox_refund(context: &PageContext, sandbox_order: &SandboxOrder, token: &s
             }))
         }
         @if returned > 0 {
-            p { (context.fill("sandbox.refunded", &[("amount", &money(returned, CURRENCY))])) }
+            p { (context.fill("sandbox.refunded", &[("amount", &format_price(returned, CURRENCY))])) }
         }
     }
 }
@@ -185,7 +241,7 @@ fn order_facts(context: &PageContext, order: &Order) -> Markup {
                 dd { (state(context, order, None)) }
             } @else {
                 dt { (text("orders.price")) }
-                dd { (money(order.charged_minor(), &order.currency)) }
+                dd { (format_price(order.charged_minor(), &order.currency)) }
             }
             dt { (text("orders.date")) }
             dd { (date(order.created_at)) }
@@ -254,7 +310,47 @@ mod tests {
 
     fn page_of(order: Order, resolution: OrderResolution, buyer: BuyerStatus) -> String {
         let context = PageContext::for_test("/checkout/order-7");
-        order_status(&context, &OrderStatus { order, resolution, buyer }, None).into_string()
+        order_status(&context, &OrderStatus { order, resolution, buyer }, OrderViewer::SignedOut)
+            .into_string()
+    }
+
+    #[test]
+    fn order_page_shows_balance_only_after_payment() {
+        let context = PageContext::for_test("/checkout/order-7");
+        for (state, is_shown) in [
+            (OrderState::Open, false),
+            (OrderState::Expired, false),
+            (OrderState::Fulfilled, true),
+            (OrderState::Refunded, true),
+        ] {
+            let (order, resolution) = (order(state, &[]), OrderResolution::Unchanged);
+            let status = OrderStatus { order, resolution, buyer: BuyerStatus::Open };
+            let viewer = OrderViewer::Buyer { credits: Some(2_200) };
+            let page = order_status(&context, &status, viewer).into_string();
+            assert_eq!(page.contains("You now have 2,200 credits."), is_shown, "{page}");
+        }
+    }
+
+    #[test]
+    fn order_page_leads_only_its_buyer_back_to_payment() {
+        let context = PageContext::for_test("/checkout/order-7");
+        let page = |viewer, buyer| {
+            let (order, resolution) = (order(OrderState::Open, &[]), OrderResolution::Unchanged);
+            order_status(&context, &OrderStatus { order, resolution, buyer }, viewer).into_string()
+        };
+        let buyer_with = |credits| OrderViewer::Buyer { credits };
+        for (viewer, buyer, has_form, has_link) in [
+            (buyer_with(Some(200)), BuyerStatus::Open, true, false),
+            (buyer_with(None), BuyerStatus::Open, true, false),
+            (buyer_with(Some(200)), BuyerStatus::Blocked, false, false),
+            (OrderViewer::Other, BuyerStatus::Open, false, false),
+            (OrderViewer::SignedOut, BuyerStatus::Open, false, true),
+        ] {
+            let page = page(viewer, buyer);
+            let form = ["action=\"../account/subscribe\"", "name=\"order\" value=\"order-7\""];
+            assert_eq!(form.map(|part| page.contains(part)), [has_form; 2], "{page}");
+            assert_eq!(page.contains("href=\"../sign-in?next=checkout/order-7\""), has_link, "{page}");
+        }
     }
 
     #[test]
@@ -328,7 +424,7 @@ mod tests {
 
     #[test]
     fn amounts_have_thousands_separators() {
-        let shown = [0, 5, 1_200, 99_999, 123_456_789].map(|cents| money(cents, CURRENCY));
+        let shown = [0, 5, 1_200, 99_999, 123_456_789].map(|cents| format_price(cents, CURRENCY));
         assert_eq!(shown, ["$0.00", "$0.05", "$12.00", "$999.99", "$1,234,567.89"]);
         for (address, expected) in [
             ("/", ["0", "999", "1,000", "50,000", "1,000,000"]),

@@ -5,6 +5,7 @@ use std::{convert::Infallible, sync::Arc};
 use axum::extract::FromRequestParts;
 use http::{HeaderMap, Method, Uri, header::ACCEPT_LANGUAGE, request::Parts};
 use maud::{Markup, html};
+use transcript_core::accounts::group_digits;
 
 use super::{root_of, site::Site};
 use crate::{
@@ -150,7 +151,7 @@ impl PageContext {
 
     /// A number as the page's language writes it.
     pub(crate) fn number(&self, number: u64) -> String {
-        grouped(number, self.text("frame.thousands"))
+        group_digits(number, self.text("frame.thousands"))
     }
 
     /// A message with values for its placeholders.
@@ -170,19 +171,6 @@ impl FromRequestParts<AppState> for PageContext {
     async fn from_request_parts(head: &mut Parts, app: &AppState) -> Result<Self, Infallible> {
         Ok(Self::from_head(head, app))
     }
-}
-
-/// Number with this separator of thousands.
-pub(crate) fn grouped(number: u64, separator: &str) -> String {
-    let digits = number.to_string();
-    let mut grouped = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            grouped.push_str(separator);
-        }
-        grouped.push(digit);
-    }
-    grouped
 }
 
 /// Index of the language with this tag, or of its main language: `de` for `de-AT`.

@@ -62,6 +62,8 @@ pub(crate) struct Frame<'a> {
     scripts: Vec<&'static Asset>,
     styles: Vec<&'static Asset>,
     head: Markup,
+    /// Path relative to the root, and summary.
+    description: Option<(&'a str, &'a str)>,
     query: &'a str,
     is_indexable: bool,
     content_language: Option<&'a str>,
@@ -78,6 +80,7 @@ impl<'a> Frame<'a> {
             scripts: Vec::new(),
             styles: Vec::new(),
             head: Markup::default(),
+            description: None,
             query: "",
             is_indexable: false,
             content_language: None,
@@ -109,6 +112,11 @@ impl<'a> Frame<'a> {
     /// The page with further elements of the head.
     pub(crate) fn head(self, head: Markup) -> Self {
         Self { head, ..self }
+    }
+
+    /// The page with a summary for search engines and link previews. `path` is relative to the root.
+    pub(crate) fn described(self, path: &'a str, summary: &'a str) -> Self {
+        Self { description: Some((path, summary)), ..self }
     }
 
     /// The page with parameters that select its content, such as `lang=de`: links to other languages keep them.
@@ -144,6 +152,7 @@ impl<'a> Frame<'a> {
                     meta name="color-scheme" content="light dark";
                     @if !self.is_indexable { meta name="robots" content="noindex"; }
                     title { (title) }
+                    @if let Some((path, summary)) = self.description { (self.card(path, summary)) }
                     (head)
                     link rel="icon" type="image/svg+xml" href=(asset(&ICON));
                     link rel="stylesheet" href=(asset(&STYLE));
@@ -155,6 +164,35 @@ impl<'a> Frame<'a> {
                     (self.masthead())
                     main #content tabindex="-1" lang=[content_language] dir=[content_direction] { (body) }
                     (self.footer())
+                }
+            }
+        }
+    }
+
+    /// What search engines and link previews show of the page.
+    fn card(&self, path: &str, summary: &str) -> Markup {
+        let context = self.context;
+        let page = format!("{}/{path}", context.site().base_url);
+        // The documentation is the same text in the frame of every language.
+        let is_translated = self.content_language.is_none();
+        let address = match is_translated {
+            true => format!("{page}{}", context.with_language("")),
+            false => page.clone(),
+        };
+        html! {
+            meta name="description" content=(summary);
+            meta property="og:type" content="website";
+            meta property="og:site_name" content="Verbatim";
+            meta property="og:title" content=(self.title);
+            meta property="og:description" content=(summary);
+            meta property="og:url" content=(address);
+            @if self.is_indexable {
+                link rel="canonical" href=(address);
+                @if is_translated {
+                    link rel="alternate" hreflang="x-default" href=(page);
+                    @for (messages, query) in context.languages("") {
+                        link rel="alternate" hreflang=(messages.tag) href={ (page) (query) };
+                    }
                 }
             }
         }

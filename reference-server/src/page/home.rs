@@ -21,13 +21,6 @@ pub(crate) struct LinkFormError<'a> {
 
 /// Front page.
 pub(crate) fn home(context: &PageContext, error: Option<&LinkFormError<'_>>) -> Markup {
-    let summary = context.text("home.summary");
-    let head = html! {
-        meta name="description" content=(summary);
-        meta property="og:title" content="Verbatim";
-        meta property="og:description" content=(summary);
-        meta property="og:type" content="website";
-    };
     let body = html! {
         h1.display { (context.text("home.title")) }
         p.lead { (context.text("home.lead")) }
@@ -36,7 +29,8 @@ pub(crate) fn home(context: &PageContext, error: Option<&LinkFormError<'_>>) -> 
     };
     let frame = Frame::new(context, context.text("home.tab")).section(Section::Transcripts);
     let query = error.filter(|error| !error.link.is_empty()).map(|error| query_parameter("url", error.link));
-    let frame = frame.width(PageWidth::Wide).indexed_with(PageIndex::Site).head(head);
+    let frame = frame.width(PageWidth::Wide).indexed_with(PageIndex::Site);
+    let frame = frame.described("", context.text("home.summary"));
     frame.query(&query.unwrap_or_default()).render(body)
 }
 
@@ -49,7 +43,7 @@ fn link_form(context: &PageContext, error: Option<&LinkFormError<'_>>) -> Markup
                     spellcheck="false" required maxlength=(VideoLink::LENGTH_MAX) dir="ltr"
                     placeholder="https://www.youtube.com/watch?v=…"
                     value=[error.map(|error| error.link)]
-                    aria-invalid=[error.map(|_| "true")]
+                    aria-invalid=[error.map(|_| "true")] autofocus[error.is_some()]
                     aria-describedby=(if error.is_some() { "wrong hint" } else { "hint" });
                 (context.language_field())
                 button type="submit" { (context.text("home.submit")) }

@@ -9,6 +9,8 @@ use super::PageContext;
 pub(crate) struct NextSteps {
     /// Credits per month of a free account, for pages about limits.
     pub(crate) free_credits: Option<u64>,
+    /// Whether the visitor is signed in to an account.
+    pub(crate) is_signed_in: bool,
 }
 
 impl NextSteps {
@@ -22,7 +24,9 @@ impl NextSteps {
                 ul {
                     (link("", context.text("next.paste")))
                     @if let Some(credits) = self.free_credits {
-                        @if site.has_account_pages {
+                        @if self.is_signed_in {
+                            (link("account/keys", context.text("next.keys")))
+                        } @else if site.has_account_pages {
                             (link("register", &context.fill("next.register", &[("count", &credits.to_string())])))
                         } @else {
                             (link("docs", context.text("next.key")))

@@ -43,6 +43,8 @@ pub(crate) struct TranscribeOffer {
     pub(crate) is_network_spent: bool,
     /// Credits per month of a free account.
     pub(crate) free_credits: u64,
+    /// Whether the visitor is signed in to an account. Its credits do not pay for the button.
+    pub(crate) is_signed_in: bool,
 }
 
 impl TranscribeOffer {
@@ -199,7 +201,10 @@ fn page(
     let frame = Frame::new(context, &tab).section(Section::Transcripts).query(query);
     let has_script = policy(offer) == PagePolicy::Script;
     let frame = if has_script { frame.with_script(&TRANSCRIBE) } else { frame };
-    let next = NextSteps { free_credits: offer.map(|offer| offer.free_credits) };
+    let next = NextSteps {
+        free_credits: offer.map(|offer| offer.free_credits),
+        is_signed_in: offer.is_some_and(|offer| offer.is_signed_in),
+    };
     frame.render(html! {
         (body)
         (next.render(context))
@@ -237,6 +242,7 @@ fn button(context: &PageContext, offer: &TranscribeOffer) -> Markup {
             p.note { (context.text("failure.fair_use")) }
         } @else {
             p.note { (context.fill("missing.used", &counts)) }
+            @if context.site().has_account_pages { p.hint { (context.text("missing.credits")) } }
         }
     }
 }

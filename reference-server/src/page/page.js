@@ -237,6 +237,23 @@ function enableShortcut(query) {
   });
 }
 
+// Links to this page in other languages lead to the same search and moment.
+function keepPlaceInLinks() {
+  for (const type of ["pointerdown", "focusin"]) {
+    document.addEventListener(type, (event) => {
+      const link = event.target.closest?.("footer.site a[hreflang], .languages a");
+      if (!link) return;
+      const address = new URL(link.href);
+      const place = { q: new URL(location).searchParams.get("q"), t: /^#t(\d+)$/.exec(location.hash)?.[1] };
+      for (const [name, value] of Object.entries(place)) {
+        if (value) address.searchParams.set(name, value);
+        else address.searchParams.delete(name);
+      }
+      link.href = address.href;
+    });
+  }
+}
+
 // Links to moments, and quotations with their source.
 function enableMoments(words) {
   const status = one("#said");
@@ -467,6 +484,7 @@ function enablePlayer(words) {
 const words = one("#words");
 if (words) {
   searchIn(words);
+  keepPlaceInLinks();
   enableMoments(words);
   enableCopy();
   enableQuestions(words);

@@ -3,14 +3,14 @@
 use maud::{Markup, html};
 use transcript_core::{
     accounts::{
-        AccountsOptions, PlanTable,
+        AccountsOptions, PlanTable, format_price,
         payments::{CURRENCY, Pack},
     },
     directory::Plan,
     lookup::LookupOptions,
 };
 
-use super::{Frame, PageContext, PageWidth, Section, account::money};
+use super::{Frame, PageContext, PageWidth, Section};
 use crate::config::PageIndex;
 
 /// What the page shows, from the settings in force.
@@ -43,10 +43,9 @@ pub(crate) fn pricing(context: &PageContext, prices: &PriceList<'_>) -> Markup {
             p { a href=(context.href("docs")) { (context.text("pricing.docs")) } }
         }
     };
-    let head = html! { meta name="description" content=(context.text("pricing.lead")); };
     let title = format!("{} – Verbatim", context.text("pricing.title"));
     let frame = Frame::new(context, &title).section(Section::Pricing).width(PageWidth::Wide);
-    frame.head(head).indexed_with(PageIndex::Site).render(body)
+    frame.described("pricing", context.text("pricing.lead")).indexed_with(PageIndex::Site).render(body)
 }
 
 /// What needs no payment.
@@ -74,7 +73,7 @@ fn per_thousand(cents: u64, credits: u64) -> String {
         0 => String::new(),
         credits => {
             let cents = u128::from(cents) * 1_000 / u128::from(credits);
-            money(u64::try_from(cents).unwrap_or(u64::MAX), CURRENCY)
+            format_price(u64::try_from(cents).unwrap_or(u64::MAX), CURRENCY)
         }
     }
 }
@@ -94,12 +93,16 @@ fn packs(context: &PageContext, prices: &PriceList<'_>) -> Markup {
                             @for pack in Pack::ALL {
                                 tr {
                                     th scope="row" { (context.number(pack.credits)) }
-                                    td { (money(pack.price_minor(), CURRENCY)) }
+                                    td { (format_price(pack.price_minor(), CURRENCY)) }
                                     td { (per_thousand(pack.price_minor(), pack.credits)) }
                                 }
                             }
                         }
                     }
+                }
+                // Without a session this leads to the sign-in page, and from there back.
+                @if context.site().has_account_pages {
+                    p { a.button href=(context.href("account/orders")) { (context.text("pricing.buy")) } }
                 }
             } @else {
                 p { (context.text("pricing.not_sold")) }
@@ -134,7 +137,12 @@ fn plans(context: &PageContext, prices: &PriceList<'_>) -> Markup {
                             tr {
                                 th scope="row" { (plan.as_str()) }
                                 td { (context.number(terms.credits)) }
-                                td { @match cents { Some(cents) => (money(cents, CURRENCY)), None => (context.text("pricing.no_price")) } }
+                                td {
+                                    @match cents {
+                                        Some(cents) => (format_price(cents, CURRENCY)),
+                                        None => (context.text("pricing.no_price")),
+                                    }
+                                }
                                 td { @if let Some(cents) = cents { (per_thousand(cents, terms.credits)) } }
                                 td { (context.number(terms.requests_per_minute.into())) }
                             }
@@ -187,6 +195,9 @@ mod tests {
         assert!(!sold.contains("starter") && sold.contains("aria-current=\"true\">Pricing"), "{sold}");
         let unsold = page(&lookup, &accounts, false);
         assert!(!unsold.contains("$250.00") && !unsold.contains("$29.00"), "{unsold}");
+        for (page, is_sold) in [(&sold, true), (&unsold, false)] {
+            assert_eq!(page.contains("href=\"account/orders\">Buy credits or a plan"), is_sold, "{page}");
+        }
         assert!(unsold.contains("<th scope=\"row\">free</th>"), "{unsold}");
     }
 

@@ -10,7 +10,9 @@ use transcript_core::{
 };
 
 use super::{
-    Frame, PageContext, PagePolicy, PageWidth, Section, assets::SEARCH_SCRIPT, transcript::track_query,
+    Frame, PageContext, PagePolicy, PageWidth, Section,
+    assets::SEARCH_SCRIPT,
+    transcript::{heading, known_language, track_query},
 };
 
 /// Content security policy of the search page.
@@ -115,15 +117,15 @@ fn without_filters(context: &PageContext, params: &SearchParams, unfiltered: &Un
 fn result(context: &PageContext, hit: &SearchResult) -> Markup {
     let transcript = &hit.stored.transcript;
     let language = &transcript.track.language;
-    let title = transcript.title.clone().unwrap_or_else(|| transcript.video.to_string());
     let is_translated = transcript.track.kind == TrackKind::Translated;
     let page = format!("watch/{}?{}", transcript.video, track_query(language, is_translated));
     let direction = if language.is_right_to_left() { "rtl" } else { "ltr" };
     html! {
-        h2 { a href=(context.href(&page)) { bdi { (title) } } }
+        h2 { a href=(context.href(&page)) { bdi { (heading(context, transcript)) } } }
         p.hint {
             @if let Some(author) = &transcript.author { bdi { (author) } " · " }
-            (transcript.video.platform().name()) " · " (language)
+            (transcript.video.platform().name())
+            @if let Some(tag) = known_language(transcript) { " · " (tag.english_name()) }
         }
         @if !hit.moments.is_empty() {
             ul.moments {
@@ -180,7 +182,7 @@ fn query(params: &SearchParams, words: &str, cursor: Option<&str>) -> String {
 #[cfg(test)]
 mod tests {
     use transcript_core::{
-        transcript::{TrackSelector, VideoDetails},
+        transcript::{LanguageTag, TrackSelector, VideoDetails},
         video::{Platform, VideoId},
     };
 
@@ -201,6 +203,25 @@ mod tests {
         for link in [format!("{address}\""), format!("{address}&amp;t=1\"")] {
             assert!(page.contains(&link), "{link}: {page}");
         }
+    }
+
+    #[test]
+    fn search_hit_has_heading_and_language_of_its_page() {
+        let mut clip = testing::transcript(&VideoId::new(Platform::TikTok, "7").unwrap());
+        clip.title = None;
+        let shown = |language: &str| {
+            let mut clip = clip.clone();
+            clip.track.language = LanguageTag::from_canonical(language);
+            let stored = testing::stored(clip, VideoDetails::default());
+            let hit =
+                SearchResult { stored, selector: TrackSelector::Default, score: 1.0, moments: Vec::new() };
+            result(&PageContext::for_test("/search"), &hit).into_string()
+        };
+        let english = shown("en");
+        assert!(english.contains("<bdi>TikTok video 7</bdi>"), "{english}");
+        assert!(english.contains("TikTok · English</p>"), "{english}");
+        let unknown = shown("und");
+        assert!(unknown.contains("TikTok</p>"), "{unknown}");
     }
 
     #[test]

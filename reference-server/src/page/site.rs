@@ -20,6 +20,8 @@ pub(crate) struct Site {
     pub(crate) questions_per_day: u32,
     /// Pages that search engines may list.
     pub(crate) index: PageIndex,
+    /// Public address of the server, without `/` at the end.
+    pub(crate) base_url: String,
     /// The languages of the pages; the first one is the default.
     pub(crate) languages: Arc<[Messages]>,
 }
@@ -48,6 +50,7 @@ impl Default for Site {
             has_account_pages: true,
             questions_per_day: 0,
             index: PageIndex::Site,
+            base_url: String::new(),
             languages: Arc::clone(&BUILT_IN),
         }
     }

@@ -175,14 +175,25 @@ fn page_structured_data_is_escaped_and_for_search_engines_only() {
     let context = PageContext::new(Arc::new(site), &http::Method::GET, &path, &http::HeaderMap::new());
     let mut hostile = sample();
     hostile.title = Some("</script><!-- \"'".to_owned());
-    let page = render_with(&context, hostile, VideoDetails::default());
+    let metadata = VideoMetadata {
+        published_at: Some(Timestamp::from_millis(1_256_453_971_000)),
+        ..VideoMetadata::default()
+    };
+    let dated = || VideoDetails { metadata: metadata.clone(), ..VideoDetails::default() };
+    let page = render_with(&context, hostile, dated());
     let data = page.split("<script type=\"application/ld+json\">").nth(1).unwrap().split("</script>").next();
     assert!(!data.unwrap().contains('<'), "{page}");
     let data: serde_json::Value = serde_json::from_str(data.unwrap()).unwrap();
     assert_eq!((&data["@type"], &data["duration"]), (&"VideoObject".into(), &"PT3724S".into()));
     assert_eq!(data["name"], "</script><!-- \"'");
-    assert_eq!(data["author"]["name"], "</title><script>alert(1)</script>");
+    assert_eq!(data["embedUrl"], "https://www.youtube-nocookie.com/embed/dQw4w9WgXcQ");
+    assert_eq!(data["uploadDate"], "2009-10-25T06:59:31Z");
     assert!(!page.contains("noindex"), "{page}");
+    // Search engines report a video without a date or a picture as an error.
+    let clip = self::sample(Platform::TikTok, "7", "en");
+    for (transcript, details) in [(sample(), VideoDetails::default()), (clip, dated())] {
+        assert!(!render_with(&context, transcript, details).contains("ld+json"));
+    }
 }
 
 #[test]

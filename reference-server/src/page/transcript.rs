@@ -303,13 +303,17 @@ fn tools(context: &PageContext, video: &VideoId, heading: &str, track: &str, own
                         spellcheck="false" aria-describedby="found";
                     output #found for="query" aria-live="polite" {}
                 }
-                button.quiet #previous type="button" aria-label=(context.text("transcript.previous")) disabled { "↑" }
-                button.quiet #next type="button" aria-label=(context.text("transcript.next")) disabled { "↓" }
-                details.list #hits hidden {
-                    summary {
-                        (context.text("transcript.list")) span.unseen { " " (context.text("transcript.list_of")) }
+                div.matches {
+                    button.quiet #previous type="button" aria-label=(context.text("transcript.previous")) disabled {
+                        "↑"
                     }
-                    ol {}
+                    button.quiet #next type="button" aria-label=(context.text("transcript.next")) disabled { "↓" }
+                    details.list #hits hidden {
+                        summary {
+                            (context.text("transcript.list")) span.unseen { " " (context.text("transcript.list_of")) }
+                        }
+                        ol {}
+                    }
                 }
             }
             (downloads(context, video, heading, track, own))
@@ -418,7 +422,7 @@ pub(super) fn kind(transcript: &Transcript) -> &'static str {
 }
 
 /// Beginning of a text, cut between two words.
-fn summary(text: &str) -> String {
+pub(crate) fn summary(text: &str) -> String {
     if text.chars().count() <= SUMMARY_CHARS {
         return text.to_owned();
     }

@@ -63,22 +63,34 @@ pub(super) async fn order_page(
     let Some(id) = order_id(path) else { return missing(&context) };
     match order_status(&app, &id).await {
         Ok(Some(status)) => {
-            let balance = buyer_balance(&app, &headers, &status).await;
-            respond(StatusCode::OK, page::order_status(&context, &status, balance))
+            let viewer = viewer(&app, &headers, &status).await;
+            let page = page::order_status(&context, &status, viewer);
+            match viewer.can_continue(&status) {
+                true => {
+                    let policy = PagePolicy::Purchase;
+                    account::own_referrer(html(StatusCode::OK, page, CacheMode::Never, policy))
+                }
+                false => respond(StatusCode::OK, page),
+            }
         }
         Ok(None) => missing(&context),
         Err(error) => unavailable(&context, &error),
     }
 }
 
-/// The credits of the buyer, if the buyer is signed in. The page of an order is readable by its address.
-async fn buyer_balance(app: &AppState, headers: &HeaderMap, status: &OrderStatus) -> Option<u64> {
-    let principal = account::session::principal(app, headers).await.ok().flatten()?;
+/// Who sends the request for the page of an order.
+async fn viewer(app: &AppState, headers: &HeaderMap, status: &OrderStatus) -> page::OrderViewer {
+    let principal = match account::session::principal(app, headers).await {
+        Ok(Some(principal)) => principal,
+        Ok(None) => return page::OrderViewer::SignedOut,
+        // The visitor may be signed in.
+        Err(_) => return page::OrderViewer::Other,
+    };
     if principal.account.id != status.order.account {
-        return None;
+        return page::OrderViewer::Other;
     }
-    let view = app.accounts.admin.view_account(&principal.account).await.ok()?;
-    Some(view.credits.remaining)
+    let view = app.accounts.admin.view_account(&principal.account).await;
+    page::OrderViewer::Buyer { credits: view.ok().map(|view| view.credits.remaining) }
 }
 
 /// Sandbox checkout page of an order.

@@ -19,6 +19,7 @@ use transcript_core::{Error, archive::ArchivedTrack, engine::Transcripts};
 use crate::{
     api::{PathName, ProblemResponse, path_name},
     config::PageIndex,
+    docs::guide_paths,
     page::sitemap::Sitemap,
     state::AppState,
 };
@@ -27,7 +28,7 @@ use crate::{
 const NAMESPACE: &str = "http://www.sitemaps.org/schemas/sitemap/0.9";
 /// Name of the file with the pages of the site.
 const SITE_FILE: &str = "site.xml";
-/// Pages of every server that search engines may list.
+/// Pages of every server that search engines may list, besides the guides.
 const SITE_PAGES: [&str; 3] = ["", "pricing", "docs"];
 /// Paths that no search engine needs.
 const DISALLOWED: [&str; 3] = ["/api/", "/checkout/", "/account"];
@@ -73,7 +74,11 @@ pub(super) async fn sitemap_file(State(app): State<AppState>, path: PathName) ->
     let (base_url, file) = (&app.lookup.options().base_url, path_name(path));
     match app.site.index {
         PageIndex::Site | PageIndex::Transcripts if file == SITE_FILE => xml(html! {
-            urlset xmlns=(NAMESPACE) { @for page in SITE_PAGES { url { loc { (base_url) "/" (page) } } } }
+            urlset xmlns=(NAMESPACE) {
+                @for page in SITE_PAGES.map(str::to_owned).into_iter().chain(guide_paths()) {
+                    url { loc { (base_url) "/" (page) } }
+                }
+            }
         }),
         PageIndex::Transcripts => {
             transcripts_file(app.lookup.transcripts(), &app.sitemap, base_url, &file).await

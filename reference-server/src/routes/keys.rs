@@ -186,7 +186,7 @@ pub(crate) fn create_operation(options: &DocumentOptions<'_>) -> Value {
             "description": format!("Optional. At most {BODY_MAX} bytes."),
             "required": false,
             "content": document::json_body::<KeyRequest>(json!({
-                "named": document::example("With a label and an e-mail address", examples::key_request()),
+                "named": document::example("With a label and an email address", examples::key_request()),
                 "plain": document::example("Without fields", json!({}))
             }))
         },

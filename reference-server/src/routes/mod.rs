@@ -66,7 +66,7 @@ struct RouteDeps {
 
 /// Router of all routes.
 ///
-/// `cors_origins` are the origins whose pages may call `/api/keys` and `/api/search`, and may register addresses.
+/// `cors_origins` are the origins whose pages may call `/api/keys`, `/api/v1/register`, `/api/search` and `/mcp`.
 /// `document` builds the `OpenAPI` document.
 pub(crate) fn router(
     app: AppState,
@@ -92,23 +92,26 @@ pub(crate) fn router(
             .iter()
             .fold(MethodRouter::new(), |route, endpoint| route.merge((endpoint.handler)(&deps)));
         let methods = allowed_methods(endpoints);
-        if let Some(path) = first.path.strip_prefix(V1_PREFIX) {
-            of_v1 = of_v1.route(path, v1_methods(methods, route));
-            continue;
-        }
-        let route = route.options(move || no_content(methods)).fallback(move || wrong_method(methods));
-        let route = match first.origins {
-            AllowedOrigins::Own => route,
-            AllowedOrigins::Any => route.layer(from_fn_with_state(CorsRule::open(methods), cors)),
-            AllowedOrigins::Listed => {
-                route.layer(from_fn_with_state(CorsRule::listed(methods, Arc::clone(&listed)), cors))
-            }
-            #[cfg(feature = "mcp")]
-            AllowedOrigins::ListedAndOwn => {
-                route.layer(from_fn_with_state(CorsRule::listed(methods, Arc::clone(&of_mcp)), cors))
-            }
+        let v1_path = first.path.strip_prefix(V1_PREFIX);
+        let route = match v1_path {
+            Some(_) => v1_methods(methods, route),
+            None => route.options(move || no_content(methods)).fallback(move || wrong_method(methods)),
         };
-        routes = routes.route(first.path, route);
+        let rule = match first.origins {
+            AllowedOrigins::Own => None,
+            AllowedOrigins::Any => Some(CorsRule::open(methods)),
+            AllowedOrigins::Listed => Some(CorsRule::listed(methods, Arc::clone(&listed))),
+            #[cfg(feature = "mcp")]
+            AllowedOrigins::ListedAndOwn => Some(CorsRule::listed(methods, Arc::clone(&of_mcp))),
+        };
+        let route = match rule {
+            Some(rule) => route.layer(from_fn_with_state(rule, cors)),
+            None => route,
+        };
+        match v1_path {
+            Some(path) => of_v1 = of_v1.route(path, route),
+            None => routes = routes.route(first.path, route),
+        }
     }
     routes.nest(V1_PREFIX, v1::finish_router(of_v1)).fallback(not_found).with_state(app)
 }

@@ -169,6 +169,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
     #[cfg(feature = "mcp")]
     endpoint(POST, "/mcp", |deps| post(mcp::post).with_state(deps.mcp.clone())).for_origins(ListedAndOwn),
     endpoint(POST, "/api/v1/register", |deps| without_foreign_pages(deps, post(register::register)))
+        .for_origins(Listed)
         .with_operation(register::operation),
     endpoint(GET, VERIFY, |_| get(verify::open)).with_operation(verify::open_operation),
     endpoint(POST, VERIFY, |_| post(verify::confirm)).with_operation(verify::confirm_operation),

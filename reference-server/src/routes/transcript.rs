@@ -34,6 +34,10 @@ use crate::{
     state::AppState,
 };
 
+/// Detail of the 406.
+const NOT_ACCEPTABLE: &str =
+    "Accept-Encoding accepts none of the available encodings: zstd, br, gzip, identity.";
+
 /// Looks up a transcript and fetches a missing one if the caller's key pays for it.
 ///
 /// HEAD reads the archive only: it never fetches, holds or charges.
@@ -47,8 +51,9 @@ pub(crate) async fn look_up(
     let (request, form) = lookup_request(&uri, &headers, client)?;
     let (keyed, format) = (request.key.is_some(), form.format);
     let query = uri.query().unwrap_or_default();
-    // Read before the archive, so that a concurrent change invalidates the cached body.
-    let changes = if keyed { None } else { app.bodies.changes().await };
+    // Read before the archive, so that a concurrent change invalidates the cached body. A body that is rendered here
+    // for another server has a different tag than the stored body that other callers get, so it is not cached for them.
+    let changes = if keyed || request.default_only { None } else { app.bodies.changes().await };
     // A cursor belongs to an archived transcript: nothing is fetched for it.
     let has_cursor = form.view.page.is_some_and(|page| page.cursor.is_some());
     let answer = match method == Method::HEAD || has_cursor {
@@ -63,7 +68,7 @@ pub(crate) async fn look_up(
     let mut response = match &answer.availability {
         // JSON for a caller with a key contains the key's usage, so it is not cached.
         Availability::Available { stored, .. } if !(keyed && format == ResponseFormat::Json) => {
-            let encoding = ContentEncoding::negotiate(&headers).ok_or_else(not_acceptable)?;
+            let Some(encoding) = ContentEncoding::negotiate(&headers) else { return Ok(not_acceptable()) };
             let body = app.bodies.get_or_render(stored, &answer, form, encoding, render).await?;
             // The cached response would lack the cursor of the next page.
             if let Some(changes) = changes.filter(|_| next_cursor.is_none()) {
@@ -187,9 +192,9 @@ fn invalid_reference(reference: ReferenceError) -> ProblemResponse {
     ProblemResponse::bad(reference.parameter, reference.message)
 }
 
-fn not_acceptable() -> ProblemResponse {
-    let detail = "Accept-Encoding accepts none of the available encodings: zstd, br, gzip, identity.";
-    ProblemResponse::new(StatusCode::NOT_ACCEPTABLE, detail)
+fn not_acceptable() -> Response {
+    let refusal = ProblemResponse::new(StatusCode::NOT_ACCEPTABLE, NOT_ACCEPTABLE);
+    ([(VARY, VARIES_BY)], refusal).into_response()
 }
 
 /// Body in the requested format. A response without a transcript is rendered as JSON.
@@ -420,12 +425,11 @@ fn not_modified() -> Value {
 }
 
 fn not_acceptable_response() -> Value {
-    let detail = "Accept-Encoding accepts none of the available encodings: zstd, br, gzip, identity.";
     document::refusal(
         (406, "Not Acceptable"),
         "Accept-Encoding rejects every available encoding.",
-        &[("encodings", detail)],
-        [],
+        &[("encodings", NOT_ACCEPTABLE)],
+        [document::vary("accept-encoding, authorization")],
     )
 }
 
@@ -462,7 +466,7 @@ fn bad_reference() -> Value {
                 "missing",
                 "url: it is missing: give the link of a video as url, or the id of a YouTube video as v",
             ),
-            ("format", "format: it must be one of json, text, md; without it the answer is JSON"),
+            ("format", "format: it must be one of json, text, md, srt, vtt; without it the answer is JSON"),
         ],
         [],
     )

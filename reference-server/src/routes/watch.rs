@@ -130,11 +130,16 @@ impl PageOptions {
 
     /// As [`Self::query`], with the moment and the words of the search.
     fn whole_query(&self) -> String {
+        page::transcript::optional_query(&self.whole_parameters())
+    }
+
+    /// As [`Self::parameters`], with the moment and the words of the search.
+    fn whole_parameters(&self) -> String {
         let moment = self.moment_ms.map(|moment_ms| format!("t={}", moment_ms / 1000));
         let encode = |words: &String| format!("q={}", utf8_percent_encode(words, NON_ALPHANUMERIC));
         let rest = moment.into_iter().chain(self.search.as_ref().map(encode));
         let parameters = std::iter::once(self.parameters()).filter(|parameters| !parameters.is_empty());
-        page::transcript::optional_query(&parameters.chain(rest).collect::<Vec<_>>().join("&"))
+        parameters.chain(rest).collect::<Vec<_>>().join("&")
     }
 }
 

@@ -44,7 +44,7 @@ impl RunningServer {
             .route("/large", get(|| async { "x".repeat(64 << 20) }))
             .route("/panic", get(defect))
             .route("/api/v1/panic", get(defect));
-        let (log, guard) = LogQueue::start(std::io::sink(), LogFormat::Text, true);
+        let (log, guard) = LogQueue::start(std::io::sink(), LogFormat::Text, tracing::Level::INFO);
         let (listener, address) = Listener::bind_tcp(([127, 0, 0, 1], 0).into()).await.unwrap();
         let (stop, stopped) = oneshot::channel::<()>();
         let front = CurrentService::new(HttpService::new(router, Vec::new(), log));

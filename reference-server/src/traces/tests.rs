@@ -1,9 +1,13 @@
 //! Tests of exported traces, as a collector receives them.
 
-use std::sync::Mutex;
+use std::{fs::File, sync::Mutex, time::SystemTime};
 
 use axum::{Router, middleware::from_fn, routing::get};
 use http::StatusCode;
+use opentelemetry::{
+    InstrumentationScope, KeyValue as Attribute,
+    trace::{SpanContext, SpanId, SpanKind},
+};
 use opentelemetry_proto::tonic::{
     collector::trace::v1::{ExportTraceServiceRequest, ExportTraceServiceResponse},
     common::v1::{KeyValue, any_value::Value},
@@ -51,7 +55,7 @@ impl TestCollector {
 }
 
 async fn axum_serve(listener: TcpListener, routes: Router) {
-    let (log, _guard) = LogQueue::start(std::io::sink(), LogFormat::Text, false);
+    let (log, _guard) = LogQueue::start(std::io::sink(), LogFormat::Text, tracing::Level::WARN);
     let front = CurrentService::new(HttpService::new(routes, Vec::new(), log));
     crate::serve::serve(
         crate::serve::Listener::Tcp(listener),
@@ -77,6 +81,10 @@ fn attribute(attributes: &[KeyValue], name: &str) -> Option<String> {
     })
 }
 
+fn is_health_check(span: &SentSpan) -> bool {
+    attribute(&span.attributes, "http.route").is_some_and(|route| HEALTH_PATHS.contains(&&*route))
+}
+
 // Runs on one thread, so that the thread's subscriber receives all spans.
 #[tokio::test]
 async fn traces_collector_receives_requests_and_suppliers() {
@@ -91,8 +99,12 @@ async fn traces_collector_receives_requests_and_suppliers() {
         tokio::spawn(async { tokio::task::yield_now().await }.instrument(supplier)).await.unwrap();
         StatusCode::SERVICE_UNAVAILABLE
     };
-    let routes = Router::new().route("/watch/{id}", get(work)).layer(from_fn(matched));
-    let (log, _guard) = LogQueue::start(std::io::sink(), LogFormat::Text, false);
+    let routes = Router::new()
+        .route("/watch/{id}", get(work))
+        .route("/readyz", get(async || StatusCode::OK))
+        .route("/healthz", get(async || StatusCode::SERVICE_UNAVAILABLE))
+        .layer(from_fn(matched));
+    let (log, _guard) = LogQueue::start(std::io::sink(), LogFormat::Text, tracing::Level::WARN);
     let front = HttpService::new(routes, vec!["10.0.0.0/8".parse().unwrap()], log);
     // A socket for both families names IPv4 addresses as IPv6 ones.
     for peer in ["10.0.0.1", "::ffff:10.0.0.2", "192.0.2.1"] {
@@ -102,9 +114,15 @@ async fn traces_collector_receives_requests_and_suppliers() {
         let answer = front.answer(request.unwrap(), peer.parse().unwrap()).await;
         assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE);
     }
+    for path in ["/readyz", "/healthz"] {
+        let check = Request::get(path).header("host", "v").body(axum::body::Body::empty()).unwrap();
+        front.answer(check, "10.0.0.1".parse().unwrap()).await;
+    }
     traces.unwrap().stop().await;
 
-    let spans = collector.spans();
+    let (checks, spans): (Vec<_>, Vec<_>) = collector.spans().into_iter().partition(is_health_check);
+    let routes: Vec<_> = checks.iter().map(|span| attribute(&span.attributes, "http.route")).collect();
+    assert_eq!(routes, [Some("/healthz".to_owned())], "only a failed health check has a trace");
     assert_eq!(spans.len(), 6, "{spans:?}");
     let requests: Vec<&SentSpan> = spans.iter().filter(|span| span.name == "request").collect();
     for request in &requests {
@@ -133,6 +151,65 @@ async fn traces_unreachable_collector_does_not_block_stop() {
         tracing_subscriber::registry().with(tracing_opentelemetry::layer().with_tracer(tracer.unwrap()));
     tracing::subscriber::with_default(subscriber, || drop(tracing::error_span!("request")));
     tokio::time::timeout(2 * STOP_TIMEOUT, traces.unwrap().stop()).await.unwrap();
+}
+
+fn span(route: &'static str) -> SpanData {
+    SpanData {
+        span_context: SpanContext::empty_context(),
+        parent_span_id: SpanId::INVALID,
+        parent_span_is_remote: false,
+        span_kind: SpanKind::Server,
+        name: "request".into(),
+        start_time: SystemTime::UNIX_EPOCH,
+        end_time: SystemTime::UNIX_EPOCH,
+        attributes: vec![
+            Attribute::new("http.route", route),
+            Attribute::new("http.response.status_code", 200_i64),
+        ],
+        dropped_attributes_count: 0,
+        events: Default::default(),
+        links: Default::default(),
+        status: Status::Unset,
+        instrumentation_scope: InstrumentationScope::default(),
+    }
+}
+
+// Runs on one thread, so that the thread's subscriber receives all events.
+#[tokio::test]
+async fn traces_failing_export_is_logged_at_begin_and_end() {
+    let status = Arc::new(Mutex::new(StatusCode::BAD_REQUEST));
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let endpoint = format!("http://{}/v1/traces", listener.local_addr().unwrap());
+    let answer = Arc::clone(&status);
+    let respond = move || async move { *answer.lock().unwrap() };
+    let routes = Router::new().route("/v1/traces", axum::routing::post(respond));
+    tokio::spawn(async move { axum_serve(listener, routes).await });
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("log");
+    let writer = Arc::new(File::create(&log).unwrap());
+    let lines = tracing_subscriber::fmt().with_ansi(false).with_writer(writer).finish();
+    let _subscribed = tracing::subscriber::set_default(lines);
+    let exporter = RequestExporter::new(&endpoint, Handle::current()).unwrap();
+
+    for _ in 0..3 {
+        assert!(exporter.export(vec![span("/watch/{id}"), span("/readyz"), span("/version")]).await.is_err());
+    }
+    *status.lock().unwrap() = StatusCode::OK;
+    assert!(exporter.export(vec![span("/readyz")]).await.is_ok());
+    for _ in 0..2 {
+        assert!(exporter.export(vec![span("/watch/{id}")]).await.is_ok());
+    }
+    // A second outage within the minute is not reported, but counts in the next report.
+    *status.lock().unwrap() = StatusCode::BAD_REQUEST;
+    assert!(exporter.export(vec![span("/version")]).await.is_err());
+    *status.lock().unwrap() = StatusCode::OK;
+    assert!(exporter.export(vec![span("/version")]).await.is_ok());
+    assert_eq!(exporter.lost.load(Ordering::Relaxed), 1);
+    let log = std::fs::read_to_string(log).unwrap();
+    let lines: Vec<&str> = log.lines().filter(|line| line.contains("trace export")).collect();
+    let [failed, recovered] = lines.as_slice() else { panic!("{log}") };
+    assert!(failed.contains("WARN") && failed.contains("400") && failed.contains("lost=2"), "{failed}");
+    assert!(recovered.contains("INFO") && recovered.contains("lost=6"), "{recovered}");
 }
 
 #[test]

@@ -129,6 +129,9 @@ async fn openapi_promises_no_more_than_is_sent() -> Result<()> {
         let headers = &paths["/api/v1/verify"]["get"]["responses"][status]["headers"];
         assert_eq!(headers["Vary"]["schema"]["const"], "accept, accept-language", "{status}");
     }
+    let cached = &paths["/api/v1/transcript"]["get"]["responses"]["200"]["headers"];
+    assert_eq!(cached["Vary"]["schema"]["const"], "accept-encoding");
+    assert!(cached["Content-Encoding"].is_object(), "a cached transcript is compressed");
     Ok(())
 }
 

@@ -37,13 +37,14 @@ async fn sitemap_lists_archived_transcripts_that_are_not_withdrawn() -> Result<(
         ("/watch/video_site/lamp-keepme</loc>", 1),
         ("gone-lamp-0", 0),
         ("/docs</loc>", 1),
+        ("/docs/guides/errors</loc>", 1),
     ] {
         ensure!(sitemap.matches(path).count() == count, "{path}: {sitemap}");
     }
     let robots = server.get("/robots.txt").await?.text();
     ensure!(!robots.contains("/watch/") && robots.contains("Sitemap: "), "{robots}");
     let page = server.get("/watch/video_site/lamp-warden").await?.text();
-    ensure!(!page.contains("noindex") && page.contains("\"@type\":\"VideoObject\""), "{page}");
+    ensure!(!page.contains("noindex") && page.contains("<link rel=\"canonical\""), "{page}");
     ensure!(server.get("/watch/video_site/gone-lamp-0").await?.text().contains("noindex"));
     Ok(())
 }

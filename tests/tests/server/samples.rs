@@ -47,7 +47,7 @@ impl SamplesFixture {
         Ok(Self { data, server, outbox, made: 0 })
     }
 
-    /// A new mail address.
+    /// A new email address.
     fn address(&mut self) -> String {
         self.made += 1;
         format!("person{}@example.org", self.made)

@@ -32,7 +32,14 @@ use std::{
 
 use mutation::Mutation;
 use run::{SimReport, run};
-use transcript_core::lookup::FailureReason;
+use transcript_core::{
+    Timestamp,
+    ids::{HoldId, WalletId},
+    ledger::{HoldOutcome, HoldRequest, Leg, Pool, Terms},
+    lookup::FailureReason,
+    time::LEASE_MAX,
+};
+use world::{SimWorld, WorldConfig};
 
 /// Seeds of every test run.
 const SEEDS: Range<u64> = 0..3_000;
@@ -144,6 +151,29 @@ fn simulation_seeds_cover_every_case() {
     let faults = calls.iter().flat_map(|call| ["before", "after"].map(|when| format!("{call} fails {when}")));
     let all = reasons.chain(others).map(str::to_owned).chain(faults).chain(refusals);
     check_reached(all.collect(), 0..1_200, |seed| run(seed, None, false));
+}
+
+/// A method that the stores override is theirs behind the gate, and with a defect too.
+#[tokio::test]
+async fn simulation_ledger_shortens_holds_of_store() {
+    for mutation in [None, Some(Mutation::LoseGrant)] {
+        let world = SimWorld::new(WorldConfig { mutation, ..WorldConfig::default() });
+        let now = Timestamp::from_millis(0);
+        let pool = Pool::Allowance { bucket: "day/1970-01-01".to_owned(), limit: 1 };
+        let terms = Terms { pools: vec![pool], resets_at: None };
+        let hold = HoldRequest {
+            id: HoldId::new("h"),
+            legs: vec![Leg { wallet: WalletId::new("w"), terms, amount: 1 }],
+            now,
+            expires_at: now.plus(100 * LEASE_MAX),
+            memo: String::new(),
+        };
+        let held = world.ledger.hold(hold).await.unwrap();
+        assert!(matches!(held, HoldOutcome::Held { .. }), "{held:?}");
+        let latest = now.plus(LEASE_MAX);
+        world.ledger.shorten_holds(latest).await.unwrap();
+        assert_eq!(world.ledger.expire(latest, 10).await.unwrap(), 1, "{mutation:?}");
+    }
 }
 
 #[test]

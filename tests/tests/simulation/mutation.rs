@@ -7,8 +7,8 @@ use transcript_core::{
     Page, PageRequest, Result, Timestamp,
     accounts::IdempotencyStore,
     archive::{
-        Absence, Archive, ArchiveStats, ArchivedTrack, FetchLease, FindOutcome, LeaseOutcome, PutRequest,
-        StoredTranscript, TrackSelector,
+        Absence, Archive, ArchiveStats, ArchivedTrack, FetchLease, FindOutcome, LazyTranscript, LeaseOutcome,
+        PutRequest, StoredTranscript, TrackSelector,
     },
     ids::{HoldId, Holder, WalletId},
     ledger::{
@@ -118,6 +118,14 @@ struct BrokenLedger {
 impl Archive for BrokenArchive {
     async fn find(&self, video: &VideoId, selector: &TrackSelector, now: Timestamp) -> Result<FindOutcome> {
         self.inner.find(video, selector, now).await
+    }
+
+    async fn find_lazy(
+        &self,
+        video: &VideoId,
+        selector: &TrackSelector,
+    ) -> Result<Option<Arc<dyn LazyTranscript>>> {
+        self.inner.find_lazy(video, selector).await
     }
 
     async fn tracks(&self, video: &VideoId) -> Result<Vec<ArchivedTrack>> {
@@ -265,6 +273,10 @@ impl Ledger for BrokenLedger {
 
     async fn expire(&self, now: Timestamp, limit: u32) -> Result<u32> {
         self.inner.expire(now, limit).await
+    }
+
+    async fn shorten_holds(&self, latest: Timestamp) -> Result<()> {
+        self.inner.shorten_holds(latest).await
     }
 
     async fn entries(&self, wallet: &WalletId, page: PageRequest) -> Result<Page<Entry>> {

@@ -190,7 +190,7 @@ impl VideoSource {
                 let note = match (count, hidden) {
                     (0, 0) => format!("{label}: it has no videos"),
                     (_, 0) => return None,
-                    _ => format!("{label}: {hidden} of its videos are not shown, such as private ones"),
+                    _ => format!("{label}: videos that are not shown, such as private ones: {hidden}"),
                 };
                 Some(SourceItem::Note(note))
             }

@@ -313,7 +313,7 @@ pub(super) const LIMITS: &[Setting] = &[
         "limits.register_per_network_per_hour",
         |reader, all| reader.small(&mut all.options.accounts.register_per_network_per_hour, RATE),
         "Registrations and requests to sign in per network and hour. One address receives at most 5 \
-         verification mails an hour, and of sign-in mails 5 for each network and 30 in all.",
+         verification emails an hour, and of sign-in emails 5 for each network and 30 in all.",
     )
     .reloadable(),
     bounded(

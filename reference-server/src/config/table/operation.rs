@@ -121,7 +121,7 @@ pub(super) const LOGS: &[Setting] = &[
         "log.level",
         |reader, all| reader.value(&mut all.log.level),
         "`error`, `warn`, `info`, `debug` or `trace`",
-        "Lowest level that is logged. Requests are logged at `info`.",
+        "Lowest level that is logged. Requests are logged at `info`, successful health checks at `debug`.",
     )
     .reloadable(),
 ];

@@ -132,6 +132,10 @@ fn variables_of_documentation_are_no_unknown_settings() {
     for (name, near) in [
         ("VERBATIM_LIMIT_WAIT", "VERBATIM_LIMITS__WAIT"),
         ("VERBATIM_SERVER_LISTEN", "VERBATIM_SERVER__LISTEN"),
+        ("VERBATIM_SUPPLIERS__YOUTUBE", "VERBATIM_SUPPLIERS__VIDEO_SITE"),
+        ("VERBATIM_SUPPLIERS__TIKTOK", "VERBATIM_SUPPLIERS__SHORT_VIDEO"),
+        ("VERBATIM_SUPPLIERS__X", "VERBATIM_SUPPLIERS__MICROBLOG"),
+        ("VERBATIM_LIMITS__FREE", "VERBATIM_LIMITS__FREE_PER_MONTH"),
     ] {
         let problem = load("", &[(name, "1")], &[]).unwrap_err();
         assert!(problem.contains(&format!("did you mean {near}?")), "{problem}");

@@ -119,7 +119,7 @@ fn create_form(context: &PageContext, form: &KeyForm<'_>) -> Markup {
             div.row {
                 input #name type="text" name="name" required maxlength=(max) autocomplete="off" dir="auto"
                     value=(form.rejected.unwrap_or_default()) aria-invalid=[is_rejected.then_some("true")]
-                    aria-describedby=(description);
+                    autofocus[is_rejected] aria-describedby=(description);
                 button type="submit" { (text("keys.create")) }
             }
             p.hint #name-hint { (context.fill("keys.name_hint", &[("count", &max)])) }

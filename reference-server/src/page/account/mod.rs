@@ -17,10 +17,12 @@ pub(crate) use orders::{Shop, orders, receipt};
 pub(super) use orders::{item, refund, state};
 pub(crate) use overview::overview;
 pub(crate) use privacy::{delete, sessions};
-pub(crate) use sign_in::{BAD_ADDRESS, MailForm, confirm_sign_in, link_invalid, mail_form, mail_sent};
+pub(crate) use sign_in::{
+    BAD_ADDRESS, MailForm, SESSION_ENDED, confirm_sign_in, link_invalid, mail_form, mail_sent,
+};
 pub(crate) use statement::{CSV_HEADER, csv_field, csv_row, statement};
 
-use super::{Frame, PageContext, PageWidth, Section, context::grouped};
+use super::{Frame, PageContext, PageWidth, Section};
 
 /// Longest path of [`own_path`], in bytes.
 const PATH_MAX: usize = 200;
@@ -113,7 +115,7 @@ fn tabs(context: &PageContext, page: AccountPage) -> Markup {
 }
 
 /// Form that is sent to a path of this service.
-fn post_form(context: &PageContext, path: &str, inside: Markup) -> Markup {
+pub(super) fn post_form(context: &PageContext, path: &str, inside: Markup) -> Markup {
     html! { form method="post" action=(context.href(path)) { (inside) } }
 }
 
@@ -128,15 +130,6 @@ fn date_and_time(at: Timestamp) -> Markup {
     let text = at.to_string();
     let (day, minute) = (text.get(..10).unwrap_or(&text), text.get(11..16).unwrap_or_default());
     html! { time datetime=(text) dir="ltr" { (day) " " (minute) " UTC" } }
-}
-
-/// Amount in the smallest unit of a currency, written alike in every language.
-pub(super) fn money(minor: u64, currency: &str) -> String {
-    let amount = format!("{}.{:02}", grouped(minor / 100, ","), minor % 100);
-    match currency {
-        "usd" => format!("${amount}"),
-        other => format!("{amount} {}", other.to_ascii_uppercase()),
-    }
 }
 
 #[cfg(test)]
@@ -166,11 +159,5 @@ mod tests {
             assert_eq!(own_path(path), None, "{path}");
         }
         assert_eq!(own_path(&format!("account/{}", "a".repeat(PATH_MAX))), None);
-    }
-
-    #[test]
-    fn amounts_have_currency_and_separators() {
-        assert_eq!(money(123_405, "usd"), "$1,234.05");
-        assert_eq!(money(5, "eur"), "0.05 EUR");
     }
 }

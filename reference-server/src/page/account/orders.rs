@@ -4,28 +4,39 @@ use maud::{Markup, html};
 use transcript_core::{
     Timestamp,
     accounts::{
-        Order, OrderItem, OrderState,
+        EffectivePlan, Order, OrderItem, OrderState, PlanState, format_price,
         payments::{CURRENCY, Pack, Payments},
     },
     directory::{Account, Plan},
 };
 
-use super::{AccountPage, account_page, date, money, post_form};
+use super::{AccountPage, account_page, date, post_form};
 use crate::page::PageContext;
 
 /// What can be bought.
 #[derive(Debug)]
 pub(crate) struct Shop<'a> {
     payments: &'a Payments,
+    account: &'a Account,
+    /// The plan that the account has and need not buy.
+    plan: Option<Plan>,
     /// Token of each form: a second click opens no second order.
     tokens: Vec<String>,
 }
 
 impl<'a> Shop<'a> {
-    /// The packs and plans of these payments; `token` makes the token of a form.
-    pub(crate) fn new(payments: &'a Payments, token: impl Fn() -> String) -> Self {
+    /// The packs and plans that an account with this plan can buy; `token` makes the token of a form.
+    pub(crate) fn new(
+        payments: &'a Payments,
+        account: &'a Account,
+        plan: &EffectivePlan,
+        token: impl Fn() -> String,
+    ) -> Self {
         let forms = Pack::ALL.len() + Plan::ALL.len();
-        Self { payments, tokens: (0..forms).map(|_| token()).collect() }
+        // A plan that is not renewed can be bought again, and an overdue one can be paid.
+        let is_kept = account.subscription.is_some() && plan.state == PlanState::Paid;
+        let plan = is_kept.then_some(plan.plan);
+        Self { payments, account, plan, tokens: (0..forms).map(|_| token()).collect() }
     }
 
     fn token(&self, index: usize) -> &str {
@@ -77,7 +88,7 @@ fn row(context: &PageContext, order: &Order, start: Option<Timestamp>) -> Markup
             td { (date(order.created_at)) }
             td { a href=(context.href(&receipt)) { (item(context, order)) } }
             // One payment is one amount.
-            td.number { @if other.is_none() { (money(order.charged_minor(), &order.currency)) } }
+            td.number { @if other.is_none() { (format_price(order.charged_minor(), &order.currency)) } }
             td { (state(context, order, start)) }
         }
     }
@@ -95,12 +106,15 @@ pub(super) fn shop(context: &PageContext, shop: &Shop<'_>) -> Markup {
     });
     html! {
         h2 #buy { (text("orders.buy_title")) }
-        p { (text("orders.buy_hint")) }
+        p {
+            (text("orders.buy_hint"))
+            @if shop.payments.has_subscription(shop.account) { " " (text("orders.change_hint")) }
+        }
         ul.shop {
             @for (index, pack) in Pack::ALL.into_iter().enumerate() {
                 li {
                     span { (credits(context, pack.credits)) }
-                    span.number { (money(pack.price_minor(), CURRENCY)) }
+                    span.number { (format_price(pack.price_minor(), CURRENCY)) }
                     (buy_form(context, "account/buy", "pack", pack.name, shop.token(index),
                         &context.fill("orders.buy", &[("item", &credits(context, pack.credits))])))
                 }
@@ -115,10 +129,14 @@ pub(super) fn shop(context: &PageContext, shop: &Shop<'_>) -> Markup {
                             ("credits", &context.number(plan_credits)),
                         ]))
                     }
-                    span.number { (context.fill("orders.per_month", &[("price", &money(cents, CURRENCY))])) }
-                    (buy_form(context, "account/subscribe", "plan", plan.as_str(),
-                        shop.token(Pack::ALL.len() + index),
-                        &context.fill("orders.subscribe", &[("plan", plan.as_str())])))
+                    span.number { (context.fill("orders.per_month", &[("price", &format_price(cents, CURRENCY))])) }
+                    @if shop.plan == Some(plan) {
+                        strong { (text("orders.your_plan")) }
+                    } @else {
+                        (buy_form(context, "account/subscribe", "plan", plan.as_str(),
+                            shop.token(Pack::ALL.len() + index),
+                            &context.fill("orders.subscribe", &[("plan", plan.as_str())])))
+                    }
                 }
             }
         }
@@ -153,7 +171,9 @@ fn buy_form(context: &PageContext, path: &str, field: &str, value: &str, token: 
     )
 }
 
-/// Receipt of an order, for printing. `start` is that of [`Payments::next_month_start`].
+/// Receipt of an order, for printing; of one that was not paid, its facts.
+///
+/// `start` is that of [`Payments::next_month_start`].
 pub(crate) fn receipt(
     context: &PageContext,
     account: &Account,
@@ -161,30 +181,44 @@ pub(crate) fn receipt(
     start: Option<Timestamp>,
 ) -> Markup {
     let text = |key| context.text(key);
+    let is_paid = !matches!(order.state, OrderState::Open | OrderState::Expired);
     account_page(
         context,
         AccountPage::Orders,
-        "orders.receipt",
+        if is_paid { "orders.receipt" } else { "orders.order" },
         html! {
             dl.facts {
                 dt { (text("orders.order")) }
                 dd { code { (order.id) } }
                 dt { (text("orders.date")) }
                 dd { (date(order.created_at)) }
+                dt { (text("orders.seller")) }
+                dd {
+                    "Verbatim, " bdi dir="ltr" { (context.site().base_url) }
+                    @if let Some(imprint) = &context.site().links.imprint {
+                        br;
+                        a href=(imprint) rel="noreferrer" { bdi dir="ltr" { (imprint) } }
+                    }
+                }
                 dt { (text("orders.buyer")) }
                 dd { (account.email) }
                 dt { (text("orders.item")) }
                 dd { (item(context, order)) }
                 dt { (text("orders.price")) }
-                dd { (money(order.charged_minor(), &order.currency)) " (" (order.currency.to_ascii_uppercase()) ")" }
+                dd {
+                    (format_price(order.charged_minor(), &order.currency))
+                    " (" (order.currency.to_ascii_uppercase()) ")"
+                }
                 dt { (text("orders.state")) }
                 dd { (state(context, order, start)) }
                 (refund(context, order))
             }
             @if order.state == OrderState::Open && start.is_none() {
-                p { a href=(context.href(&format!("checkout/{}", order.id))) { (text("orders.check")) } }
+                p.unprinted {
+                    a href=(context.href(&format!("checkout/{}", order.id))) { (text("orders.check")) }
+                }
             }
-            p { a href=(context.href("account/orders")) { (text("orders.all")) } }
+            p.unprinted { a href=(context.href("account/orders")) { (text("orders.all")) } }
         },
     )
 }
@@ -197,8 +231,8 @@ pub(in crate::page) fn refund(context: &PageContext, order: &Order) -> Markup {
             dt { (text("orders.refunded_amount")) }
             dd {
                 (context.fill("orders.refunded_of", &[
-                    ("returned", &money(order.returned_minor, &order.currency)),
-                    ("price", &money(order.charged_minor(), &order.currency)),
+                    ("returned", &format_price(order.returned_minor, &order.currency)),
+                    ("price", &format_price(order.charged_minor(), &order.currency)),
                 ]))
             }
         }

@@ -76,7 +76,8 @@ pub(crate) fn delete(
             @if let Some(error) = error { p.error #email-error role="alert" { (text(error)) } }
             div.row {
                 input id="email" name="email" type="text" required maxlength="254" autocomplete="off"
-                    aria-invalid=[error.map(|_| "true")] aria-describedby=[error.map(|_| "email-error")];
+                    aria-invalid=[error.map(|_| "true")] aria-describedby=[error.map(|_| "email-error")]
+                    autofocus[error.is_some()];
                 button type="submit" { (text("privacy.delete_submit")) }
             }
         }))

@@ -7,6 +7,8 @@ use crate::page::{Frame, PageContext, Section, query_parameter};
 
 /// The message about an address that is none.
 pub(crate) const BAD_ADDRESS: &str = "sign_in.bad_address";
+/// The message to a visitor whose form was sent after the session had ended.
+pub(crate) const SESSION_ENDED: &str = "sign_in.ended";
 
 /// Form that sends a mail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,15 +21,16 @@ pub(crate) enum MailForm {
 
 /// Page with the mail field.
 ///
-/// `next` is the path that the visitor wanted to see. `error` is the message why no mail was sent.
+/// `next` is the path that the visitor wanted to see. `message` is [`SESSION_ENDED`], or why no mail was sent.
 pub(crate) fn mail_form(
     context: &PageContext,
     form: MailForm,
     email: &str,
     next: Option<&str>,
-    error: Option<&str>,
+    message: Option<&str>,
 ) -> Markup {
     let text = |key| context.text(key);
+    let error = message.filter(|message| *message != SESSION_ENDED);
     let (path, title, lead, submit) = match form {
         MailForm::Register => {
             ("register", "sign_in.register", "sign_in.register_lead", "sign_in.register_submit")
@@ -42,6 +45,7 @@ pub(crate) fn mail_form(
     let query = next.map(|next| query_parameter("next", next)).unwrap_or_default();
     frame(context, title).query(&query).render(html! {
         h1 { (text(title)) }
+        @if message == Some(SESSION_ENDED) { p.note role="status" { (text(SESSION_ENDED)) } }
         p { (text(lead)) }
         (post_form(context, path, html! {
             @if let Some(next) = next { input type="hidden" name="next" value=(next); }
@@ -49,7 +53,7 @@ pub(crate) fn mail_form(
             @if let Some(error) = error { p.error #email-error { (text(error)) } }
             div.row {
                 input id="email" name="email" type="email" required maxlength="254" autocomplete="email"
-                    value=(email) aria-invalid=[is_wrong.then_some("true")]
+                    value=(email) aria-invalid=[is_wrong.then_some("true")] autofocus[is_wrong]
                     aria-describedby=[error.map(|_| "email-error")];
                 button type="submit" { (text(submit)) }
             }
@@ -64,14 +68,14 @@ fn with_next(path: &str, next: Option<&str>) -> String {
     next.map_or_else(|| path.to_owned(), |next| format!("{path}?next={next}"))
 }
 
-/// "Check your mailbox", the same for every address.
-pub(crate) fn mail_sent(context: &PageContext) -> Markup {
+/// "Check your inbox", the same for every address. `next` is the path that the visitor wanted to see.
+pub(crate) fn mail_sent(context: &PageContext, next: Option<&str>) -> Markup {
     let text = |key| context.text(key);
     frame(context, "sign_in.sent_title").render(html! {
         h1 { (text("sign_in.sent_title")) }
         p { (text("sign_in.sent")) }
         p.hint { (text("sign_in.sent_hint")) }
-        p { a href=(context.href("sign-in")) { (text("sign_in.again")) } }
+        p { a href=(context.href(&with_next("sign-in", next))) { (text("sign_in.again")) } }
     })
 }
 
@@ -89,13 +93,13 @@ pub(crate) fn confirm_sign_in(context: &PageContext, token: &str, form: &str) ->
     })
 }
 
-/// The link does not work any more; the form sends a new one.
-pub(crate) fn link_invalid(context: &PageContext) -> Markup {
+/// The link does not work any more; the form sends a new one, which leads to `next`.
+pub(crate) fn link_invalid(context: &PageContext, next: Option<&str>) -> Markup {
     let text = |key| context.text(key);
     frame(context, "sign_in.invalid_title").render(html! {
         h1 { (text("sign_in.invalid_title")) }
         p { (text("sign_in.invalid")) }
-        p { a href=(context.href("sign-in")) { (text("sign_in.again")) } }
+        p { a href=(context.href(&with_next("sign-in", next))) { (text("sign_in.again")) } }
         p { a href=(context.href("account")) { (text("account.to_account")) } }
     })
 }

@@ -47,7 +47,9 @@ pub(in crate::routes) async fn list(
 ) -> Response {
     match app.accounts.admin.recent_orders(&principal.account).await {
         Ok(orders) => {
-            let shop = page::Shop::new(&app.payments, || app.accounts.sessions.form_token());
+            let sessions = &app.accounts.sessions;
+            let plan = sessions.effective_plan(&principal.account);
+            let shop = page::Shop::new(&app.payments, &principal.account, &plan, || sessions.form_token());
             let page = page::orders(&context, &principal.account, &orders, &shop);
             respond_with(StatusCode::OK, page, PagePolicy::Purchase)
         }
@@ -86,7 +88,7 @@ pub(in crate::routes) async fn buy(
 ) -> Response {
     let account = &principal.account;
     let outcome = async {
-        let request = order_request(&context, account, &sent);
+        let request = order_request(&app, &context, account, &sent).await?;
         let (Some(pack), Some(request)) = (Pack::from_wire(&sent.field("pack")), request) else {
             return Ok(PurchaseOutcome::NotForSale);
         };
@@ -110,7 +112,8 @@ pub(in crate::routes) async fn subscribe(
     let account = &principal.account;
     let outcome = async {
         let plan = Plan::from_wire(&sent.field("plan")).filter(|plan| *plan != Plan::Free);
-        let (Some(plan), Some(request)) = (plan, order_request(&context, account, &sent)) else {
+        let request = order_request(&app, &context, account, &sent).await?;
+        let (Some(plan), Some(request)) = (plan, request) else {
             return Ok(PurchaseOutcome::NotForSale);
         };
         check_open(account)?;
@@ -141,14 +144,22 @@ pub(in crate::routes) async fn manage(
     }
 }
 
-/// The order of the form: a second click opens no second order.
-fn order_request(context: &PageContext, account: &Account, sent: &SentForm) -> Option<OrderRequest> {
-    let token = sent.field("token");
+/// The order of the form: a second click opens no second order. The page of an open order sends the order's id.
+async fn order_request(
+    app: &AppState,
+    context: &PageContext,
+    account: &Account,
+    sent: &SentForm,
+) -> Result<Option<OrderRequest>> {
+    let (token, order) = (sent.field("token"), sent.field("order"));
     let is_token = token.len() == TOKEN_LENGTH && token.bytes().all(|byte| byte.is_ascii_hexdigit());
-    is_token.then(|| OrderRequest {
-        id: Payments::form_order_id(&account.id, &token),
-        language: context.tag().map(str::to_owned),
-    })
+    let is_existing = !order.is_empty();
+    let id = if is_existing {
+        app.accounts.admin.order_of(account, &OrderId::new(order)).await?.map(|order| order.id)
+    } else {
+        is_token.then(|| Payments::form_order_id(&account.id, &token))
+    };
+    Ok(id.map(|id| OrderRequest { id, language: context.tag().map(str::to_owned), is_existing }))
 }
 
 /// A blocked account buys nothing: its key does not work.

@@ -20,7 +20,9 @@ pub(in crate::routes) async fn show(
         tokio::try_join!(admin.view_account(&principal.account), admin.daily_usage(&principal.account));
     match found {
         Ok((view, usage)) => {
-            let shop = page::Shop::new(&app.payments, || app.accounts.sessions.form_token());
+            let shop = page::Shop::new(&app.payments, &view.account, &view.effective_plan, || {
+                app.accounts.sessions.form_token()
+            });
             let page = page::overview(&context, &view, &usage, &shop);
             respond_with(StatusCode::OK, page, PagePolicy::Purchase)
         }

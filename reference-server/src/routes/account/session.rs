@@ -74,13 +74,34 @@ pub(in crate::routes) async fn principal(
 }
 
 /// Redirect to the sign-in page, from which a page of the account is reached again.
+///
+/// A form comes from a page that needed a session, so that session has ended.
 fn to_sign_in(context: &PageContext, method: &Method, uri: &Uri) -> Response {
     let path = uri.path().trim_start_matches('/');
-    let next = matches!(*method, Method::GET | Method::HEAD).then(|| page::own_path(path)).flatten();
-    match next.filter(|next| *next != "account") {
+    if !matches!(*method, Method::GET | Method::HEAD) {
+        return match form_page(path) {
+            Some(next) => see_other(context, &format!("sign-in?next={next}&ended=1")),
+            None => see_other(context, "sign-in"),
+        };
+    }
+    match page::own_path(path).filter(|next| *next != "account") {
         Some(next) => see_other(context, &format!("sign-in?next={next}")),
         None => see_other(context, "sign-in"),
     }
+}
+
+/// The page of the account that has this form; `None` for the form that ends the session.
+fn form_page(path: &str) -> Option<&'static str> {
+    const PAGES: [(&str, &str); 7] = [
+        ("account/keys/", "account/keys"),
+        ("account/jobs/", "account/jobs"),
+        ("account/sessions/", "account/sessions"),
+        ("account/buy", "account/orders"),
+        ("account/subscribe", "account/orders"),
+        ("account/subscription", "account"),
+        ("account/delete", "account/delete"),
+    ];
+    PAGES.iter().find(|(form, _)| path.starts_with(*form)).map(|(_, page)| *page)
 }
 
 /// Redirect after a form, to a page that can be reloaded. `path` is relative to the root.

@@ -48,11 +48,14 @@ async fn mail_page(
     form: MailForm,
     uri: &Uri,
 ) -> Response {
-    let next = parameter(uri.query().unwrap_or_default(), "next").ok().flatten().unwrap_or_default();
+    let query = uri.query().unwrap_or_default();
+    let next = parameter(query, "next").ok().flatten().unwrap_or_default();
     let next = page::own_path(&next);
+    let is_ended = parameter(query, "ended").ok().flatten().is_some();
+    let message = is_ended.then_some(page::SESSION_ENDED);
     match principal(app, headers).await {
         Ok(Some(_)) => see_other(context, next.unwrap_or("account")),
-        Ok(None) => respond(StatusCode::OK, page::mail_form(context, form, "", next, None)),
+        Ok(None) => respond(StatusCode::OK, page::mail_form(context, form, "", next, message)),
         Err(error) => failure(context, &error),
     }
 }
@@ -115,25 +118,37 @@ async fn queue_mail(
     }
 }
 
-/// "Check your mailbox": the same page for every address.
-pub(in crate::routes) async fn sent_page(context: PageContext) -> Response {
-    respond(StatusCode::OK, page::mail_sent(&context))
+/// "Check your inbox": the same page for every address.
+pub(in crate::routes) async fn sent_page(
+    State(app): State<AppState>,
+    context: PageContext,
+    headers: HeaderMap,
+) -> Response {
+    let next = next(&headers, &app.lookup.options().base_url);
+    respond(StatusCode::OK, page::mail_sent(&context, next.as_deref()))
 }
 
 /// Page of the mailed link, with a button: a mail scanner that opens the link does not use it up.
 pub(in crate::routes) async fn confirm_page(
     State(app): State<AppState>,
     context: PageContext,
+    headers: HeaderMap,
     uri: Uri,
 ) -> Response {
     let token = parameter(uri.query().unwrap_or_default(), "token").ok().flatten().unwrap_or_default();
     match token.is_empty() {
-        true => respond(StatusCode::BAD_REQUEST, page::link_invalid(&context)),
+        true => link_invalid(&app, &context, &headers),
         false => {
             let form = app.accounts.sessions.form_token();
             respond(StatusCode::OK, page::confirm_sign_in(&context, &token, &form))
         }
     }
+}
+
+/// "The link does not work": the way to another one keeps the page that the visitor wanted to see.
+fn link_invalid(app: &AppState, context: &PageContext, headers: &HeaderMap) -> Response {
+    let next = next(headers, &app.lookup.options().base_url);
+    respond(StatusCode::BAD_REQUEST, page::link_invalid(context, next.as_deref()))
 }
 
 /// The button of the mailed link: opens a session with a new token. A second click gets the same session.
@@ -156,7 +171,7 @@ pub(in crate::routes) async fn confirm(
             clear_next(&mut response, &headers, base_url);
             response
         }
-        Ok(None) => respond(StatusCode::BAD_REQUEST, page::link_invalid(&context)),
+        Ok(None) => link_invalid(&app, &context, &headers),
         Err(error) => failure(&context, &error),
     }
 }

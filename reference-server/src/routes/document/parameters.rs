@@ -133,7 +133,8 @@ pub(crate) fn search_cursor() -> Value {
     json!({
         "name": "cursor",
         "in": "query",
-        "description": "The start of the page: `nextCursor` of the previous page, with the same other parameters.",
+        "description": "The start of the page: `nextCursor` of the previous page, with the same `q`, `lang`, \
+                        `platform` and `sort`.",
         "schema": { "type": "string", "maxLength": 64 },
         "examples": { "next": { "value": "s1f2e3d4c1" } }
     })

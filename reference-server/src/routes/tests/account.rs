@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use http_body_util::BodyExt as _;
 use transcript_core::{
-    directory::{Account, Plan},
+    Clock as _,
+    directory::{Account, PaidPeriod, Plan},
     ids::GrantId,
 };
 
-use crate::testing::{PaymentSetup, ServiceFixture, TestResponse, request};
+use crate::testing::{PaymentSetup, SILENT, ServiceFixture, TestResponse, request};
 
 /// An account, and the cookie of a browser in which its holder is signed in.
 async fn signed_in(service: &ServiceFixture) -> (Account, String) {
@@ -80,6 +81,104 @@ async fn account_blocked_is_offered_nothing() {
         let page = get(&service, target, &cookie).await.text;
         let shown = (page.contains("account/buy\""), page.contains("Your remaining credits are kept."));
         assert_eq!(shown, (!is_blocked, is_blocked), "{target}: {page}");
+    }
+}
+
+#[tokio::test]
+async fn account_shop_marks_plan_of_account() {
+    let service = ServiceFixture::with_payments(PaymentSetup::Unavailable).await;
+    let (account, cookie) = signed_in(&service).await;
+    let now = service.clock.now();
+    let paid = move |account: &Account, is_running: bool| {
+        let through = if is_running { now.plus(Duration::from_secs(86_400)) } else { now };
+        let (credits, from) = (2_000, account.anchor);
+        let paid = PaidPeriod { from, through, credits, monthly_credits: credits, anchor_before: from };
+        let subscription = Some("sub_1".to_owned());
+        Account { plan: Plan::Starter, paid: Some(paid), subscription, ..account.clone() }
+    };
+    // An overdue plan can be paid.
+    for (is_running, offers) in [(true, 0), (false, 1)] {
+        let change = move |account: &Account| paid(account, is_running);
+        service.app.accounts.admin.change(&account.id, change).await.unwrap();
+        for target in ["/account", "/account/orders"] {
+            let page = get(&service, target, &cookie).await.text;
+            let count = |value: &str| page.matches(&format!("name=\"plan\" value=\"{value}\"")).count();
+            assert_eq!((count("starter"), count("pro")), (offers, 1), "{target}: {page}");
+            assert_eq!(page.contains("<strong>Your plan</strong>"), is_running, "{target}: {page}");
+            assert!(page.contains("A cheaper plan begins with the next month."), "{target}: {page}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn order_not_paid_is_continued_by_its_buyer_only() {
+    let service = ServiceFixture::start().await;
+    let (account, ann) = signed_in(&service).await;
+    let (_, ben) = signed_in_as(&service, "ben@example.org").await;
+    let bought = post(&service, "/account/buy", &ann, &format!("pack=2k&token={}", "0".repeat(32))).await;
+    let checkout = bought.header("location").unwrap().to_owned();
+    let (path, _) = checkout.strip_prefix("https://v.example").unwrap().split_once("/sandbox").unwrap();
+    let order = path.rsplit('/').next().unwrap();
+    let page = get(&service, path, &ann).await;
+    assert!(page.text.contains("Continue the payment"), "{}", page.text);
+    // Browsers hide the origin of a form from pages without a referrer, and apply the rule for forms to redirects.
+    assert_eq!(page.header("referrer-policy"), Some("same-origin"));
+    assert!(page.header("content-security-policy").unwrap().contains("form-action 'self' https:"));
+    for (cookie, pack, status, location) in [
+        (&ann, "2k", 303, Some(checkout.as_str())),
+        (&ann, "5k", 303, Some("../account/orders")),
+        (&ben, "2k", 400, None),
+    ] {
+        let sent = post(&service, "/account/buy", cookie, &format!("pack={pack}&order={order}")).await;
+        assert_eq!((sent.status.as_u16(), sent.header("location")), (status, location), "{sent:?}");
+    }
+    let other = get(&service, path, &ben).await;
+    assert!(!other.text.contains("Continue the payment"), "{}", other.text);
+    assert!(!other.text.contains("sign-in?next=checkout"), "{}", other.text);
+    assert_eq!(other.header("referrer-policy"), Some("no-referrer"));
+    assert!(service.get(path).await.text.contains("sign-in?next=checkout"));
+    // A payment page of another order could be paid in addition to the first.
+    service.clock.advance(Duration::from_secs(24 * 3_600));
+    let late = post(&service, "/account/buy", &ann, &format!("pack=2k&order={order}")).await;
+    assert_eq!((late.status.as_u16(), late.header("location")), (303, Some(checkout.as_str())), "{late:?}");
+    service.app.accounts.admin.set_blocked(account.id.as_str(), true).await.unwrap();
+    let blocked = get(&service, path, &ann).await;
+    assert!(!blocked.text.contains("Continue the payment"), "{}", blocked.text);
+    assert_eq!(blocked.header("referrer-policy"), Some("no-referrer"));
+}
+
+#[tokio::test]
+async fn account_form_after_session_end_leads_back_to_its_page() {
+    let service = ServiceFixture::start().await;
+    for (form, location) in [
+        ("/account/keys/create", "../../sign-in?next=account/keys&ended=1"),
+        ("/account/sessions/revoke", "../../sign-in?next=account/sessions&ended=1"),
+        ("/account/jobs/cancel", "../../sign-in?next=account/jobs&ended=1"),
+        ("/account/buy", "../sign-in?next=account/orders&ended=1"),
+        ("/account/subscribe", "../sign-in?next=account/orders&ended=1"),
+        ("/account/subscription", "../sign-in?next=account&ended=1"),
+        ("/account/delete", "../sign-in?next=account/delete&ended=1"),
+        ("/sign-out", "sign-in"),
+    ] {
+        let sent = post(&service, form, "", "name=laptop").await;
+        assert_eq!((sent.status.as_u16(), sent.header("location")), (303, Some(location)), "{form}");
+    }
+    let ended = "Your session has ended. Nothing was changed.";
+    let page = service.get("/sign-in?next=account/keys&ended=1").await.text;
+    assert!(page.contains(ended) && page.contains("name=\"next\" value=\"account/keys\""), "{page}");
+    assert!(!page.contains("email-error"), "{page}");
+    assert!(!service.get("/sign-in?next=account/keys").await.text.contains(ended));
+}
+
+#[tokio::test]
+async fn watch_page_leads_signed_in_visitor_to_keys() {
+    let service = ServiceFixture::start().await;
+    let (_, cookie) = signed_in(&service).await;
+    for (cookie, is_signed_in) in [("", false), (cookie.as_str(), true)] {
+        let page = get(&service, &format!("/watch/video_site/{SILENT}"), cookie).await.text;
+        let links =
+            ["../../account/keys", "../../register"].map(|path| page.contains(&format!("\"{path}\"")));
+        assert_eq!(links, [is_signed_in, !is_signed_in], "{page}");
     }
 }
 
@@ -240,5 +339,41 @@ async fn sign_in_form_names_cookie_that_it_sets() {
     {
         let sent = post(&service, "/sign-in", "", form).await;
         assert_eq!((sent.status.as_u16(), sent.header("set-cookie").is_some()), (303, is_set), "{sent:?}");
+    }
+}
+
+#[tokio::test]
+async fn another_sign_in_link_leads_to_the_same_page() {
+    let service = ServiceFixture::start().await;
+    let cookie = "__Host-verbatim_next=account/orders";
+    let again = "href=\"../sign-in?next=account/orders\"";
+    for page in [
+        get(&service, "/sign-in/sent", cookie).await,
+        get(&service, "/sign-in/confirm", cookie).await,
+        post(&service, "/sign-in/confirm", cookie, "token=none&form=0123456789").await,
+    ] {
+        assert!(page.text.contains(again), "{page:?}");
+    }
+    let elsewhere = get(&service, "/sign-in/sent", "__Host-verbatim_next=//evil.example").await.text;
+    assert!(elsewhere.contains("href=\"../sign-in\""), "{elsewhere}");
+}
+
+#[tokio::test]
+async fn rejected_form_has_the_focus_in_its_field() {
+    let service = ServiceFixture::start().await;
+    let (_, cookie) = signed_in(&service).await;
+    let long = format!("token=0123456789&name={}", "a".repeat(200));
+    for (field, page) in [
+        ("url", service.get("/?url=nonsense").await),
+        ("email", post(&service, "/register", "", "email=ann").await),
+        ("email", post(&service, "/account/delete", &cookie, "email=ben%40example.org").await),
+        ("name", post(&service, "/account/keys/create", &cookie, &long).await),
+    ] {
+        let input = page.text.split("<input").find(|input| input.contains(&format!(" id=\"{field}\"")));
+        let input = input.and_then(|input| input.split('>').next()).unwrap();
+        assert!(input.contains("aria-invalid") && input.contains(" autofocus"), "{input}");
+    }
+    for target in ["/", "/register"] {
+        assert!(!service.get(target).await.text.contains("autofocus"), "{target}");
     }
 }

@@ -203,6 +203,17 @@ async fn encodings_have_same_content_and_own_etag() {
 }
 
 #[tokio::test]
+async fn request_of_other_server_leaves_etag_of_callers() {
+    let service = ServiceFixture::start().await;
+    let tag = service.get(&path("&fresh")).await.header("etag").unwrap().to_owned();
+    for _ in 0..2 {
+        let hop = get(&service, &path(""), &[("x-verbatim-hop", "1")]).await;
+        assert_eq!((hop.status.as_u16(), &hop.json()["available"]), (200, &true.into()));
+        assert_eq!(service.get(&path("")).await.header("etag"), Some(tag.as_str()));
+    }
+}
+
+#[tokio::test]
 async fn if_none_match_current_etag_returns_304() {
     let service = ServiceFixture::start().await;
     let tag = service.get(&path("")).await.header("etag").unwrap().to_owned();
@@ -280,6 +291,7 @@ async fn accept_encoding_without_match_returns_406() {
     for _ in 0..2 {
         let refused = get(&service, &path(""), &[("accept-encoding", "identity;q=0")]).await;
         assert_eq!(refused.status, 406);
+        assert_eq!(refused.header("vary"), Some("accept-encoding, authorization"));
         assert_eq!(service.get(&path("")).await.status, 200);
     }
 }

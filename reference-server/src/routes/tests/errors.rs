@@ -19,7 +19,10 @@ async fn lookup_invalid_parameter_is_named() {
         ("v=", "v: "),
         ("v=dQw4w9WgXcQ&v=dQw4w9WgXcQ", "v: it is there more than once"),
         ("v=dQw4w9WgXcQ&url=https://youtu.be/dQw4w9WgXcQ", "url and v: "),
-        ("v=dQw4w9WgXcQ&format=xml", "format: it must be one of json, text, md"),
+        (
+            "v=dQw4w9WgXcQ&format=xml",
+            "format: it must be one of json, text, md, srt, vtt; without it the answer is JSON",
+        ),
         ("v=dQw4w9WgXcQ&src=me", "src: it must be one of custom_assistant"),
         ("url=%zz", "url: it is not valid"),
         ("url=%ff%fe", "url: it is not valid"),

@@ -104,6 +104,39 @@ async fn pricing_shows_packs_that_are_sold() {
     );
 }
 
+/// Otherwise search engines list a page once for each language of its frame.
+#[tokio::test]
+async fn listed_pages_name_their_address_and_other_languages() {
+    let service = ServiceFixture::start().await;
+    let head = async |target: &str| {
+        let page = service.get(target).await.text;
+        page.split("</head>").next().unwrap_or_default().to_owned()
+    };
+    for (target, path, alternates) in [
+        ("/", "", 7),
+        ("/?hl=de", "?hl=de", 7),
+        ("/pricing?hl=ja", "pricing?hl=ja", 7),
+        ("/docs?hl=de", "docs", 0),
+        ("/docs/getTranscript?hl=ja", "docs/getTranscript", 0),
+        ("/docs/guides/errors", "docs/guides/errors", 0),
+    ] {
+        let head = head(target).await;
+        for part in ["<link rel=\"canonical\" href", "<meta property=\"og:url\" content"] {
+            let link = format!("{part}=\"https://v.example/{path}\">");
+            assert!(head.contains(&link), "{target} {link}: {head}");
+        }
+        assert_eq!(head.matches("rel=\"alternate\"").count(), alternates, "{target}: {head}");
+        assert_eq!(head.matches("<meta name=\"description\"").count(), 1, "{target}: {head}");
+        assert!(!head.contains("description\" content=\"\""), "{target}: {head}");
+    }
+    let pricing = head("/pricing?hl=ja").await;
+    for (language, address) in [("x-default", "pricing"), ("fr", "pricing?hl=fr")] {
+        let link = format!("hreflang=\"{language}\" href=\"https://v.example/{address}\"");
+        assert!(pricing.contains(&link), "{link}: {pricing}");
+    }
+    assert!(!head("/register").await.contains("canonical"));
+}
+
 #[tokio::test]
 async fn robots_and_sitemap_list_the_site_by_default() {
     let service = ServiceFixture::start().await;
@@ -121,6 +154,7 @@ async fn robots_and_sitemap_list_the_site_by_default() {
         file.text
     );
     assert!(file.text.contains("<url><loc>https://v.example/pricing</loc></url>"), "{}", file.text);
+    assert!(file.text.contains("<loc>https://v.example/docs/guides/errors</loc>"), "{}", file.text);
     assert!(!file.text.contains("/watch/"), "{}", file.text);
     assert_eq!(service.get("/sitemaps/1.xml").await.status, 404);
     assert!(service.get(&format!("/watch/video_site/{ARCHIVED}")).await.text.contains("noindex"));
@@ -169,6 +203,7 @@ async fn watch_page_shows_what_is_left_today() {
     assert!(used.text.contains("You've used today's free transcripts (1 a day)"), "{}", used.text);
     assert!(!used.text.contains("<button") && !used.text.contains("<script"), "{}", used.text);
     assert!(used.text.contains("href=\"../../pricing\""), "{}", used.text);
+    assert!(used.text.contains("They do not raise the limit of this page."), "{}", used.text);
     // A forged cookie is that of a new visitor.
     for other in ["verbatim_visitor=x.y", "verbatim_visitor="] {
         let page = service.send(request("GET", &target, &[("cookie", other)], "")).await;

@@ -303,7 +303,14 @@ async fn page_machine_translation_is_shown_where_it_is_named() {
     assert_eq!(get("/docx?lang=fr&translated=true").await.status, 200);
     // Without a language there is nothing to translate into.
     assert_eq!(get("?translated=true").await.text, get("").await.text);
-    // The button would fetch the captions.
-    let new = service.get(&format!("/watch/video_site/{NEW}?lang=fr&translated=true")).await;
-    assert!(new.status == 200 && !new.text.contains("data-transcribe"), "{}", new.text);
+    // One that is not archived is as the same address without it.
+    let missing = get("?lang=es&translated=true").await.text;
+    for part in ["Not in this language", "<a href=\"?lang=en\"", "<a href=\"?lang=de-AT\""] {
+        assert!(missing.contains(part), "{part}: {missing}");
+    }
+    assert!(!missing.contains("data-transcribe") && !missing.contains("API key"), "{missing}");
+    let new = service.get(&format!("/watch/video_site/{NEW}?lang=fr&translated=true")).await.text;
+    assert!(new.contains("not transcribed in French yet"), "{new}");
+    // The button fetches captions.
+    assert!(new.contains("/transcribe?lang=fr\""), "{new}");
 }

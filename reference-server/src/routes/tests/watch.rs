@@ -49,6 +49,7 @@ async fn watch_missing_transcript_shows_reason() {
     for (path, link) in [
         (format!("video_site/{NEW}?lang=de&src=mcp_other"), "\"?hl=de&amp;lang=de&amp;src=mcp_other\""),
         ("short_video/vm:ZMabc12De?src=mcp_other".to_owned(), "\"?hl=de&amp;src=mcp_other\""),
+        (format!("video_site/{NEW}?t=1m15s&q=a+b"), "\"?hl=de&amp;t=75&amp;q=a%20b\""),
     ] {
         let page = service.get(&format!("/watch/{path}")).await;
         assert!(page.text.contains(link), "{path}: {}", page.text);

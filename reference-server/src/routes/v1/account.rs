@@ -60,8 +60,9 @@ pub(crate) fn rotate_key_operation(_: &DocumentOptions<'_>) -> Value {
     json!({
         "operationId": "rotateKey",
         "tags": ["accounts"],
-        "summary": "Replace the key of an account",
-        "description": "The old key stops working at once. Of two concurrent calls one succeeds, the other gets 401. \
+        "summary": "Replace the key of the request",
+        "description": "Replaces the key of the request, which stops working at once; other keys of the account keep \
+                        working. Of two concurrent calls one succeeds, the other gets 401. \
                         There is no body. Idempotency-Key is ignored: responses with a key are never stored.",
         "security": document::key(),
         "responses": {

@@ -46,8 +46,10 @@ pub(crate) async fn admit(
 ) -> Result<RequestGuard, EarlyResponse> {
     let bearer = bearer(headers);
     let has_credential = bearer.is_some();
-    let call = V1Request { route, bearer, idempotency_key: idempotency_key(headers), body };
-    admitted(app.accounts.admission.admit(call).await, has_credential)
+    let mut call = V1Request { route, bearer, idempotency_key: idempotency_key(headers), body };
+    let malformed = call.take_malformed_key();
+    let guard = admitted(app.accounts.admission.admit(call).await, has_credential)?;
+    reject_malformed(guard, malformed).await
 }
 
 /// Admits a call with a body of at most `body_max` bytes, which is read after the key is authenticated.
@@ -68,15 +70,28 @@ pub(crate) async fn admit_with_body(
     let caller = app.accounts.admission.authenticate(bearer.as_deref()).await;
     let caller = caller.map_err(|error| error_response(error, bearer.is_some()))?;
     let body = read_body(body, body_max, &app.account_budget).await.map_err(V1ErrorResponse::from);
-    let call = V1Request {
+    let mut call = V1Request {
         route,
         bearer: None,
         // Without a body there is nothing to bind the key to.
         idempotency_key: idempotency_key(&parts.headers).filter(|_| body.is_ok()),
         body: body.as_deref().unwrap_or_default().to_vec(),
     };
+    let malformed = call.take_malformed_key();
     let guard = admitted(app.accounts.admission.admit_caller(caller, call).await, true)?;
+    let guard = reject_malformed(guard, malformed).await?;
     Ok((parts.headers, guard, body))
+}
+
+/// Rejects a call with a malformed idempotency key. It has counted, so its response has the rate limit headers.
+async fn reject_malformed(
+    guard: RequestGuard,
+    malformed: Option<V1Error>,
+) -> Result<RequestGuard, EarlyResponse> {
+    match malformed {
+        None => Ok(guard),
+        Some(error) => Err(reject(guard, error.into()).await),
+    }
 }
 
 fn admitted(

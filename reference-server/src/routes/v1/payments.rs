@@ -164,7 +164,7 @@ fn error_responses(wrong: &[(&str, &str)]) -> Value {
             &[
                 (
                     "busy",
-                    "A request with this Idempotency-Key is still running. Retry in a few seconds.",
+                    "A request with this Idempotency-Key is still running. Retry in a second.",
                 ),
                 (
                     "other",

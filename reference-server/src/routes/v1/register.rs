@@ -20,10 +20,10 @@ use crate::{
 };
 
 /// Response to every valid request, so that it does not reveal whether the address has an account.
-const MESSAGE: &str = "Check your mailbox: the link in the mail creates your API key. If there is no mail \
+const MESSAGE: &str = "Check your inbox: the link in the email creates your API key. If there is no email \
                        within a few minutes, look into the spam folder.";
 
-/// Queues the verification mail of an address.
+/// Queues the verification email of an address.
 pub(crate) async fn register(
     State(app): State<AppState>,
     Extension(client): Extension<ClientAddress>,
@@ -48,7 +48,7 @@ pub(crate) fn operation(_: &DocumentOptions<'_>) -> Value {
             "The body is missing, is not a JSON object, or a field is invalid.",
             &[
                 ("missing", "body: it is missing: send JSON such as {\"email\": …}"),
-                ("address", "email: give an e-mail address such as name@example.org"),
+                ("address", "email: give an email address such as name@example.org"),
             ],
             [],
         ),
@@ -60,19 +60,23 @@ pub(crate) fn operation(_: &DocumentOptions<'_>) -> Value {
         "500": document::fault()
     });
     document::body_denials(&mut responses, BODY_MAX);
+    let (name, vary) = document::vary("origin");
+    for response in responses.as_object_mut().into_iter().flat_map(|all| all.values_mut()) {
+        response["headers"][name] = vary.clone();
+    }
     json!({
         "operationId": "registerAccount",
         "tags": ["accounts"],
         "summary": "Create an account, or request a new key for one",
-        "description": "Sends a mail with a verification link to the address. If the address has an account, the link \
-                        issues a new key: the credits stay, and the old key stops working. After several mails within \
-                        an hour no more are sent to the address; the response is the same.",
+        "description": "Sends an email with a verification link to the address. If the address has an account, the \
+                        link issues a new key: the credits stay, and all earlier keys of the account stop working. \
+                        After several emails within an hour no more are sent to the address; the response is the same.",
         "security": [],
         "requestBody": {
             "description": format!("At most {BODY_MAX} bytes; unknown fields are rejected."),
             "required": true,
             "content": document::json_body::<RegisterRequest>(json!({
-                "address": document::example("An e-mail address", examples::register())
+                "address": document::example("An email address", examples::register())
             }))
         },
         "responses": responses

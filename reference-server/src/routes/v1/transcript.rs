@@ -92,6 +92,14 @@ fn answer(
     with_origin(reply, ready.from_cache, ready.credits_remaining)
 }
 
+/// Headers of a response from the cache.
+fn cached_response_headers() -> [document::ResponseHeader; 2] {
+    let encoding = "Extension: the encoding of a response from the cache of the server, if it is compressed.";
+    let vary = json!({ "type": "string", "const": "accept-encoding" });
+    let what = "Extension: the request headers that a response from the cache of the server depends on.";
+    [document::content_encoding(encoding), ("Vary", document::optional_header(what, vary))]
+}
+
 /// Operation in the `OpenAPI` document.
 pub(crate) fn operation(options: &DocumentOptions<'_>) -> Value {
     let options = options.accounts;
@@ -101,6 +109,7 @@ pub(crate) fn operation(options: &DocumentOptions<'_>) -> Value {
         document::X_CREDITS_REMAINING.header("The remaining credits, if known."),
         document::replayed(),
     ];
+    headers.extend(cached_response_headers());
     headers.extend(document::rate_limit());
     json!({
         "operationId": "getVideoTranscript",

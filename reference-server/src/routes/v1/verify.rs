@@ -1,4 +1,4 @@
-//! `/api/v1/verify`: the link of a verification mail, and the button on its page.
+//! `/api/v1/verify`: the link of a verification email, and the button on its page.
 //!
 //! Mail scanners open links before people do, with any method and header. So a GET never redeems a token for a browser
 //! or of a link that a page requested, and never replaces the key of an existing account; only the POST of the button
@@ -107,7 +107,7 @@ pub(crate) async fn confirm(
     response
 }
 
-/// Signs in the browser whose visitor has just proved the mail address. The key is shown whether or not it succeeds.
+/// Signs in the browser whose visitor has just proved the email address. The key is shown whether or not it succeeds.
 async fn open_session(app: &AppState, head: &Parts, issued: &IssuedAccountKey) -> Option<OpenedSession> {
     if !wants_page(&head.headers) || !is_own_form(head, &app.lookup.options().base_url) {
         return None;
@@ -223,7 +223,7 @@ pub(crate) fn open_operation(_: &DocumentOptions<'_>) -> Value {
     json!({
         "operationId": "openVerificationLink",
         "tags": ["accounts"],
-        "summary": "Open the link of a verification mail",
+        "summary": "Open the link of a verification email",
         "description": "Creates the account of a new address and returns its key. If Accept prefers HTML, the response \
                         is a page with a button that sends the POST. If the address has an account, or a page \
                         requested the link, nothing changes, whatever Accept says: mail scanners open links, too.",
@@ -243,10 +243,10 @@ pub(crate) fn confirm_operation(_: &DocumentOptions<'_>) -> Value {
     json!({
         "operationId": "confirmVerification",
         "tags": ["accounts"],
-        "summary": "Redeem the token of a verification mail",
+        "summary": "Redeem the token of a verification email",
         "description": "Sent by the button of the page. Creates the account of the address, or issues a new key for \
-                        its account, which invalidates the old key. The token is in a form, in JSON, or, without a \
-                        body, in the query.",
+                        its account, which invalidates all earlier ones. The token is in a form, in JSON, or, \
+                        without a body, in the query.",
         "security": [],
         "parameters": [token],
         "requestBody": {

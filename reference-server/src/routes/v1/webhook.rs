@@ -136,9 +136,9 @@ pub(crate) fn operation(_: &DocumentOptions<'_>) -> Value {
             "name": STRIPE_SIGNATURE,
             "in": "header",
             "required": true,
-            "description": "Time and signature of the event.",
-            "schema": { "type": "string", "pattern": "^t=[0-9]{1,12},v1=[0-9a-f]{64}$" },
-            "examples": { "signed": { "value": format!("t=1795132800,v1={}", "0".repeat(64)) } }
+            "description": "Time of the event, and 1 to 16 signatures as `v1`. Other schemes are ignored.",
+            "schema": { "type": "string", "maxLength": 4096, "pattern": "^t=[0-9]{1,12}(,v[0-9]+=[0-9a-f]+)+$" },
+            "examples": { "signed": { "value": format!("t=1795132800,v1={0},v0={0}", "0".repeat(64)) } }
         }],
         "requestBody": {
             "description": format!("At most {EVENT_MAX} bytes."),

@@ -65,7 +65,7 @@ async fn find(
     (path, uri): (VideoPath, &Uri),
 ) -> Result<StoredTranscript, ProblemResponse> {
     let Some(VideoLink::Video(video)) = parse_path(path) else { return Err(no_video()) };
-    let stored = archived(app, &video, &PageOptions::parse(uri)).await.ok_or_else(no_video)?;
+    let stored = archived(app, &video, &PageOptions::parse(uri)).await.ok_or_else(no_transcript)?;
     let admitted = app.lookup.admit_document(word_bytes(&stored), Some(client.0)).await;
     match admitted.map_err(|error| failed(&error))? {
         None => Ok(stored),
@@ -76,6 +76,10 @@ async fn find(
             Err(ProblemResponse::new(StatusCode::TOO_MANY_REQUESTS, detail).with_retry_after(wait))
         }
     }
+}
+
+fn no_transcript() -> ProblemResponse {
+    ProblemResponse::new(StatusCode::NOT_FOUND, "This video has no archived transcript.")
 }
 
 /// Length of the words.

@@ -5,10 +5,11 @@ use http::StatusCode;
 use transcript_core::{
     engine::NoTranscript,
     lookup::{Availability, FailureReason, LookupResponse},
+    transcript::{LanguageTag, TrackInfo, TrackKind, TrackSelector, best_track},
     video::{ShortLink, VideoId, VideoLink},
 };
 
-use super::{WatchRequest, html, transcribe::VISITOR_COOKIE};
+use super::{PageOptions, WatchRequest, html, transcribe::VISITOR_COOKIE};
 use crate::{
     api::cookie,
     page::{
@@ -16,6 +17,7 @@ use crate::{
         no_transcript::{self, MissingReason, TranscribeOffer},
         transcript::own_address,
     },
+    routes::account::session,
     state::AppState,
 };
 
@@ -35,14 +37,15 @@ pub(super) async fn short_link(
         true => offer(app, &VideoLink::Short(link.clone()), request).await,
         false => None,
     };
-    let query = request.options.parameters();
+    let query = request.options.whole_parameters();
     let page = no_transcript::short_link(&request.context, link, &query, offer.as_ref());
     html(StatusCode::OK, page, no_transcript::policy(offer.as_ref()))
 }
 
 /// Page of a short link for an unavailable archive.
 pub(super) fn short_link_unavailable(link: &ShortLink, request: &WatchRequest) -> Response {
-    let page = no_transcript::short_link_unavailable(&request.context, link, &request.options.parameters());
+    let query = request.options.whole_parameters();
+    let page = no_transcript::short_link_unavailable(&request.context, link, &query);
     html(StatusCode::SERVICE_UNAVAILABLE, page, PagePolicy::Static)
 }
 
@@ -53,22 +56,40 @@ pub(super) async fn video(
     answer: &LookupResponse,
     request: &WatchRequest,
 ) -> Response {
-    let (context, query) = (&request.context, request.options.parameters());
+    let (context, query) = (&request.context, request.options.whole_parameters());
     let page_for = |status, reason: &MissingReason| {
         html(status, no_transcript::video(context, video, &query, reason, None), PagePolicy::Static)
     };
+    let instead = || {
+        let page = no_transcript::other_languages(context, video, &query, &answer.languages);
+        html(StatusCode::OK, page, PagePolicy::Static)
+    };
     match &answer.availability {
-        Availability::Unavailable(none) if none.lacks_language() => {
-            let page = no_transcript::other_languages(context, video, &query, &answer.languages);
-            html(StatusCode::OK, page, PagePolicy::Static)
-        }
+        Availability::Unavailable(none) if none.lacks_language() => instead(),
         Availability::Unavailable(NoTranscript { reason, detail, .. }) => match (detail.as_deref(), reason) {
             (Some("withdrawn"), _) => page_for(StatusCode::OK, &MissingReason::Withdrawn),
+            // The button fetches captions, never a translation.
+            (_, FailureReason::NeedsVerification) if request.options.translated => {
+                match &request.options.language {
+                    Some(language) if has_others(&answer.languages, language) => instead(),
+                    _ => {
+                        let options = PageOptions { translated: false, ..request.options.clone() };
+                        not_yet(app, video, &WatchRequest { options, ..request.clone() }).await
+                    }
+                }
+            }
             (_, FailureReason::NeedsVerification) => not_yet(app, video, request).await,
             _ => page_for(StatusCode::SERVICE_UNAVAILABLE, &MissingReason::Unavailable),
         },
         Availability::Available { .. } => page_for(StatusCode::OK, &MissingReason::Unavailable),
     }
+}
+
+/// Whether a video is known to have captions, but none in this language.
+fn has_others(tracks: &[TrackInfo], language: &LanguageTag) -> bool {
+    let is_listed =
+        |track: &TrackInfo| track.kind != TrackKind::Translated && track.language != LanguageTag::unknown();
+    tracks.iter().any(is_listed) && best_track(tracks, &TrackSelector::Language(language.clone())).is_none()
 }
 
 /// Page of a video that is not transcribed yet, with the button if this visitor can use it.
@@ -83,7 +104,7 @@ async fn not_yet(app: &AppState, video: &VideoId, request: &WatchRequest) -> Res
         (None, true) => context.text("missing.why_key").to_owned(),
         (None, false) => context.fill("missing.why_source", &[("platform", video.platform().name())]),
     };
-    let query = request.options.parameters();
+    let query = request.options.whole_parameters();
     let page = no_transcript::video(context, video, &query, &MissingReason::NotYet(why), offer.as_ref());
     html(StatusCode::OK, page, no_transcript::policy(offer.as_ref()))
 }
@@ -108,6 +129,7 @@ async fn offer(app: &AppState, link: &VideoLink, request: &WatchRequest) -> Opti
     // Each press of the button has an address: requests without one have used nothing, so this is the visitor's limit.
     let own = app.visitors.remaining(cookie.as_deref(), None);
     let is_network_spent = left == 0 && own.await.is_ok_and(|own| own > 0);
+    let principal = session::principal(app, &request.headers).await;
     Some(TranscribeOffer {
         base: own_address(&name),
         query: request.context.with_language(&request.options.query()),
@@ -115,5 +137,6 @@ async fn offer(app: &AppState, link: &VideoLink, request: &WatchRequest) -> Opti
         left,
         is_network_spent,
         free_credits: app.accounts.options().plans.free.credits,
+        is_signed_in: principal.is_ok_and(|principal| principal.is_some()),
     })
 }

@@ -44,7 +44,7 @@ fn slow_fetch_is_charged_once_and_delivered_to_repeat() {
         for _ in 0..2 {
             let refused = request(&life, &account, None).send(None).await;
             let Some(AccountAnswer::Refused(refused)) = refused else { panic!("{refused:?}") };
-            assert!(refused.message().contains("your next request gets it"), "{refused}");
+            assert!(refused.message().contains("your next request for the transcript is free"), "{refused}");
             assert_eq!(remaining(&life, &account).await, 0);
         }
         advance(60).await;

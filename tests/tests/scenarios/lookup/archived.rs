@@ -37,6 +37,8 @@ fn archived_transcript_is_free_for_every_caller() {
         }
         assert_eq!((fetch_count(&life, &video()), service_spent(&life)), (1, 1));
         assert_eq!((spent(&life, &payer), spent(&life, &other)), (1, 0));
+        let lazy = life.world.archive.find_lazy(&video(), &TrackSelector::Default).await.unwrap();
+        assert!(lazy.is_some(), "the archive is behind the gate with all its methods");
     });
 }
 

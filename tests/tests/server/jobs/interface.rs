@@ -219,8 +219,14 @@ async fn job_bad_requests_are_400_in_v1_form() -> Result<()> {
         assert_eq!(error["code"], 400);
         assert!(error["error"].as_str().is_some_and(|text| text.starts_with(start)), "{body}: {error}");
     }
-    for path in ["?limit=0", "?limit=x", "?cursor=x", "/job_a/results?limit=101", "/job_a/results?cursor=-1"]
-    {
+    for path in [
+        "?limit=0",
+        "?limit=x",
+        "?limit=%2B5",
+        "?cursor=x",
+        "/job_a/results?limit=101",
+        "/job_a/results?cursor=-1",
+    ] {
         let reply = call(&server, &key, Method::GET, path, &Value::Null).await?;
         assert_eq!(reply.status, 400, "{path}: {}", reply.text());
     }

@@ -21,6 +21,7 @@ const VIDEO: &str = "dyke-walk-0";
 const OTHER: &str = "dyke-walk-1";
 
 const RULES: &str = include_str!("../../../../deploy/prometheus-rules.yml");
+const GUIDE: &str = include_str!("../../../../docs/operations.md");
 const DASHBOARD: &str = include_str!("../../../../deploy/grafana-dashboard.json");
 
 /// The metric names in a text.
@@ -163,6 +164,18 @@ fn alerts_fire_for_their_cause() -> Result<()> {
     let mut command = Command::new(promtool);
     command.args(["test", "rules", rules]);
     run_ok(command, b"").map(drop)
+}
+
+#[test]
+fn guide_describes_every_alert() {
+    let alerts: Vec<&str> = RULES.lines().filter_map(|line| line.trim().strip_prefix("- alert: ")).collect();
+    assert!(alerts.len() > 10, "{alerts:?}");
+    let symptoms: Vec<&str> =
+        GUIDE.lines().filter_map(|line| line.strip_prefix("| ")?.split('|').next()).collect();
+    for alert in alerts {
+        let name = format!("`{alert}`");
+        assert!(symptoms.iter().any(|symptom| symptom.contains(&name)), "{alert} is not in the guide");
+    }
 }
 
 /// Queued fetches and the callers of a fetch are counted.

@@ -16,7 +16,7 @@ use verbatim_tests_postgres::{Cluster, Durability, programs};
 
 use super::ObservedServer;
 use crate::server::{
-    harness::{borrow_settings, create_keys_with, run_ok, sqlite},
+    harness::{borrow_settings, create_keys_with, run, run_ok, sqlite, text, verbatim_with},
     platform::{platform_settings, start_platform},
     preload,
     v1::mail_client::{MailClient, create_account, remaining_credits},
@@ -334,5 +334,25 @@ async fn read_only_postgres_fails_writes_at_once_until_it_is_writable() -> Resul
     fixture.check_recovery().await?;
     let log = fs::read_to_string(cluster.socket_folder().join("log"))?;
     assert!(!log.contains("there is no transaction in progress"), "{log}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn commands_on_standby_report_read_only_database() -> Result<()> {
+    let cluster = Cluster::start(Durability::None)?;
+    cluster.create_database("standby")?;
+    let (data, url) = (TempDir::new()?, cluster.url("standby"));
+    let settings = [("VERBATIM_STORAGE__URL", url.as_str())];
+    create_keys_with(&data, 1, &settings)?;
+    cluster.stop()?;
+    // Without the address of a primary, the server replays its own log.
+    cluster.write_file("standby.signal", "")?;
+    cluster.restart()?;
+    for arguments in [["ledger", "audit"], ["keys", "list"], ["keys", "create"], ["jobs", "list"]] {
+        let output = run(verbatim_with(data.path(), &settings, &arguments), b"")?;
+        let errors = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {errors}");
+        assert!(errors.contains("is read-only: connect to the server that accepts writes"), "{errors}");
+    }
     Ok(())
 }

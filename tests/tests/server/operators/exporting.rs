@@ -107,7 +107,7 @@ fn export_as_json_imports_to_equal_archive() -> Result<()> {
         assert_eq!(read(&again)?, read(&files)?, "{name}");
     }
     let imported = stdout_of(other.path(), &["import", &to])?;
-    assert!(imported.contains("0 transcripts imported, 5 were archived already"), "{imported}");
+    assert!(imported.contains("0 transcripts imported, 5 unchanged, 0 kept ("), "{imported}");
     Ok(())
 }
 
@@ -215,7 +215,8 @@ fn export_withdrawal_is_imported_as_withdrawal() -> Result<()> {
     assert!(done.contains("2 transcripts imported") && done.contains("; 2 videos withdrawn"), "{done}");
     for video in [VIDEO, "never-there"] {
         let gone = run_expecting(restored.path(), &["get", video], "", 3)?;
-        assert!(text(&gone.stderr).contains("withdrawn by the operator"), "{gone:?}");
+        let reason = "withdrawn: This transcript was withdrawn by the operator";
+        assert!(text(&gone.stderr).contains(reason), "{gone:?}");
     }
     let done = stdout_of(restored.path(), &["import", &to])?;
     assert!(!done.contains("withdrawn"), "{done}");

@@ -1,6 +1,7 @@
 //! Load balancers with the configurations of `deploy`: a rolling restart fails no request.
 
 use std::{
+    fs,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
@@ -116,12 +117,19 @@ async fn check_rolling_restart(
 
 /// The example in front of these servers.
 pub(super) async fn haproxy(port: u16, listen: [&str; 2]) -> Result<ProxyFixture> {
+    // Only root can change its user.
+    let user = "    user haproxy\n    group haproxy\n";
+    let kept = if rustix::process::getuid().is_root() { user } else { "" };
     let replaced = [
+        (user, kept),
         ("bind :80\n", &*format!("bind 127.0.0.1:{port}\n")),
         ("127.0.0.1:8081\n", &*format!("{}\n", listen[0])),
         ("127.0.0.1:8082\n", &*format!("{}\n", listen[1])),
     ];
-    ProxyFixture::haproxy(port, &example("haproxy.cfg", &replaced)?).await
+    let proxy = ProxyFixture::haproxy(port, &example("haproxy.cfg", &replaced)?).await?;
+    let status = fs::read_to_string(format!("/proc/{}/status", proxy.child.id()))?;
+    ensure!(!status.contains("\nUid:\t0\t"), "HAProxy runs as root");
+    Ok(proxy)
 }
 
 /// The example in front of these servers.
@@ -141,8 +149,9 @@ async fn nginx_rolling_restart_over_unix_sockets_fails_no_request() -> Result<()
     check_rolling_restart([&one, &other], async || {
         let port = free_port()?;
         let replaced = [
-            ("/run/verbatim/", &*format!("{}/", sockets.path().display())),
-            ("/var/cache/nginx/verbatim", "cache"),
+            ("/run/verbatim-a/server.sock", &*path("a.sock")),
+            ("/run/verbatim-b/server.sock", &*path("b.sock")),
+            ("/var/cache/nginx-verbatim", "cache"),
             ("listen 80;", &*format!("listen 127.0.0.1:{port};")),
         ];
         ProxyFixture::nginx(port, &example("nginx.conf", &replaced)?).await

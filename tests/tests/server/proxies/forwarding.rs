@@ -1,6 +1,6 @@
 //! The client's address and cookies behind the proxies of `deploy`.
 
-use std::{path::Path, process::Command};
+use std::{fs, path::Path, process::Command};
 
 use anyhow::{Context as _, Result, ensure};
 use http::Method;
@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use super::{ProxyFixture, balancing, example, free_port, shared_caches};
 use crate::{
-    server::harness::{ServerFixture, run_ok},
+    server::harness::{ServerFixture, run_ok, wait_until},
     service::fake::{FakeReply, FakeService},
 };
 
@@ -57,6 +57,18 @@ async fn nginx_forwards_peer_and_no_address_of_client() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn nginx_log_has_no_query() -> Result<()> {
+    let server = FakeService::start(|_, _| FakeReply::new(200, "cache-control: no-store\r\n", "")).await?;
+    let proxy = shared_caches::nginx(free_port()?, server.url.trim_start_matches("http://")).await?;
+    proxy.get("/sign-in/confirm?token=TOKEN-OF-LINK").await?;
+    // On the same connection, so the first request has been logged.
+    proxy.get("/healthz").await?;
+    let log = fs::read_to_string(proxy.folder.path().join("access"))?;
+    assert!(!log.contains("TOKEN-OF-LINK"), "{log}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn varnish_forwards_peer_and_no_address_of_client() -> Result<()> {
     check_forwarding(shared_caches::varnish).await
 }
@@ -93,10 +105,14 @@ async fn compose_proxy_keeps_clients_of_tls_proxy_apart() -> Result<()> {
     let server = ServerFixture::start(&data, &settings)?;
     let proxy = compose_haproxy(free_port()?, server.address()).await?;
     // This test is the proxy with TLS.
+    proxy.get("/sign-in/confirm?token=TOKEN-OF-LINK").await?;
     for (client, status) in [("192.0.2.1", 201), ("192.0.2.2", 201), ("192.0.2.1", 429)] {
         let headers = [("x-forwarded-for", client), ("forwarded", "for=192.0.2.9")];
         let reply = proxy.send(Method::POST, "/api/keys", &headers).await?;
         assert_eq!(reply.status.as_u16(), status, "{client}: {}", reply.text());
     }
+    wait_until("the log has no request", async || Ok(proxy.log().contains(" GET /sign-in/confirm HTTP")))
+        .await?;
+    assert!(!proxy.log().contains("TOKEN-OF-LINK"), "{}", proxy.log());
     Ok(())
 }

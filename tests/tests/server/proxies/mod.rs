@@ -74,7 +74,7 @@ impl ProxyFixture {
         let user = if rustix::process::getuid().is_root() { "user root;\n" } else { "" };
         let main = format!(
             "{user}daemon off;\nworker_processes 2;\npid {place}/pid;\nerror_log stderr warn;\n\
-             events {{ worker_connections 512; }}\nhttp {{\naccess_log off;\n{temporary}include {place}/verbatim.conf;\n}}\n"
+             events {{ worker_connections 512; }}\nhttp {{\naccess_log {place}/access;\n{temporary}include {place}/verbatim.conf;\n}}\n"
         );
         let file = folder.path().join("nginx.conf");
         fs::write(&file, main)?;

@@ -84,9 +84,12 @@ pub(super) async fn varnish(port: u16, server: &str) -> Result<ProxyFixture> {
 /// The cache of the example, in front of one server.
 pub(super) async fn nginx(port: u16, server: &str) -> Result<ProxyFixture> {
     let replaced = [
-        ("server unix:/run/verbatim/a.sock max_fails=1 fail_timeout=1s;", &*format!("server {server};")),
-        ("server unix:/run/verbatim/b.sock max_fails=1 fail_timeout=1s;", ""),
-        ("/var/cache/nginx/verbatim", "cache"),
+        (
+            "server unix:/run/verbatim-a/server.sock max_fails=1 fail_timeout=1s;",
+            &*format!("server {server};"),
+        ),
+        ("server unix:/run/verbatim-b/server.sock max_fails=1 fail_timeout=1s;", ""),
+        ("/var/cache/nginx-verbatim", "cache"),
         ("listen 80;", &*format!("listen 127.0.0.1:{port};")),
     ];
     ProxyFixture::nginx(port, &example("nginx.conf", &replaced)?).await

@@ -83,10 +83,10 @@ async fn account_page_registration_signs_in_and_shows_key_once() -> Result<()> {
     assert!(form.headers.get("set-cookie").is_none(), "no cookie before sign-in");
     let wrong = browser.post("/register", "email=<b>ann").await?;
     assert_eq!(wrong.status, 400);
-    assert!(wrong.text().contains("This is not a mail address") && !wrong.text().contains("<b>ann"));
+    assert!(wrong.text().contains("This is not an email address") && !wrong.text().contains("<b>ann"));
     let sent = browser.post("/register", "email=Ann%40Example.org").await?;
     assert_eq!((sent.status.as_u16(), sent.header("location")), (303, "sign-in/sent"));
-    assert!(browser.get("/sign-in/sent").await?.text().contains("Check your mailbox"));
+    assert!(browser.get("/sign-in/sent").await?.text().contains("Check your inbox"));
 
     let mail = outbox.next().await?;
     let token = token_from(&mail)?;
@@ -368,6 +368,14 @@ async fn account_page_purchase_is_one_order_and_one_receipt() -> Result<()> {
     let orders = browser.get("/account/orders").await?.text();
     assert_eq!(orders.matches("href=\"../account/orders/order-").count(), 1, "{orders}");
 
+    // An order that is not paid has no receipt, and its page leads the buyer back to the payment.
+    let (_, rest) = orders.split_once("href=\"../account/orders/").context("no order")?;
+    let open = rest.split('"').next().unwrap_or_default();
+    let facts = browser.get(&format!("/account/orders/{open}")).await?.text();
+    assert!(facts.contains("<h1>Order</h1>") && !facts.contains("<h1>Receipt</h1>"), "{facts}");
+    let again = browser.post(buy, &format!("pack=2k&order={open}")).await?;
+    assert_eq!((again.status, again.header("location")), (one.status, one.header("location")));
+
     let checkout = one.header("location").split_once(server.address()).context("another host")?.1.to_owned();
     assert!(checkout.ends_with("&hl=de"), "{checkout}");
     let page = browser.get(&checkout).await?.text();
@@ -378,7 +386,7 @@ async fn account_page_purchase_is_one_order_and_one_receipt() -> Result<()> {
     let order = path.split('/').nth(2).context("no order")?.to_owned();
     let receipt = outbox.next().await?;
     // The receipt has the language of the page with the button.
-    for part in ["Subject: Ihr Beleg von Verbatim", "Gekauft: 2000 Credits. Preis: 20.00 USD.", &order] {
+    for part in ["Subject: Ihr Beleg von Verbatim", "Gekauft: 2000 Credits. Preis: $20.00.", &order] {
         assert!(receipt.replace("\r\n", " ").contains(part), "{part}: {receipt}");
     }
     let status = browser.get(&format!("/checkout/{order}")).await?.text();
@@ -387,6 +395,7 @@ async fn account_page_purchase_is_one_order_and_one_receipt() -> Result<()> {
     browser.post(&path, &format!("token={secret}&deed=refund&cents=501")).await?;
     let receipt = browser.get(&format!("/account/orders/{order}")).await?.text();
     assert!(receipt.contains("$5.01 of $20.00") && receipt.contains("Refunded"), "{receipt}");
+    assert!(receipt.contains("<h1>Receipt</h1>") && receipt.contains("<dt>Seller</dt>"), "{receipt}");
     let stranger = BrowserFixture::new(&server).get(&format!("/account/orders/{order}")).await?;
     assert_eq!(stranger.status, 303);
     // No second receipt for the same payment, not even by the refund.

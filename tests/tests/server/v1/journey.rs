@@ -1,4 +1,4 @@
-//! From a mail address to transcripts, step by step as a user.
+//! From an email address to transcripts, step by step as a user.
 
 use std::time::Duration;
 

@@ -61,7 +61,7 @@ pub(crate) fn token_from(mail: &str) -> Result<String> {
     Ok(rest.chars().take_while(char::is_ascii_alphanumeric).collect())
 }
 
-/// Requests a verification mail to an address.
+/// Requests a verification email to an address.
 pub(crate) async fn register(server: &ServerFixture, email: &str) -> Result<ServerReply> {
     let body = json!({ "email": email }).to_string();
     server.send(Method::POST, "/api/v1/register", &[("content-type", "application/json")], body).await

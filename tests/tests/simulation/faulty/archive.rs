@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use transcript_core::{
     Page, PageRequest, Result, Timestamp,
     archive::{
-        Absence, Archive, ArchiveStats, ArchivedTrack, FetchLease, FindOutcome, LeaseOutcome, PutRequest,
-        StoredTranscript, TrackSelector,
+        Absence, Archive, ArchiveStats, ArchivedTrack, FetchLease, FindOutcome, LazyTranscript, LeaseOutcome,
+        PutRequest, StoredTranscript, TrackSelector,
     },
     ids::Holder,
     transcript::TrackInfo,
@@ -36,6 +36,17 @@ impl Archive for FaultyArchive {
         let (inner, video, selector) = (self.inner(), video.clone(), selector.clone());
         let work = async move { inner.find(&video, &selector, now).await };
         self.gate.pass("archive.find", || what, work, nothing).await
+    }
+
+    async fn find_lazy(
+        &self,
+        video: &VideoId,
+        selector: &TrackSelector,
+    ) -> Result<Option<Arc<dyn LazyTranscript>>> {
+        let what = format!("{video} {selector}");
+        let (inner, video, selector) = (self.inner(), video.clone(), selector.clone());
+        let work = async move { inner.find_lazy(&video, &selector).await };
+        self.gate.pass("archive.find_lazy", || what, work, nothing).await
     }
 
     async fn tracks(&self, video: &VideoId) -> Result<Vec<ArchivedTrack>> {

@@ -92,6 +92,12 @@ impl Ledger for FaultyLedger {
         self.gate.pass("ledger.expire", || now.to_string(), work, nothing).await
     }
 
+    async fn shorten_holds(&self, latest: Timestamp) -> Result<()> {
+        let inner = self.inner();
+        let work = async move { inner.shorten_holds(latest).await };
+        self.gate.pass("ledger.shorten_holds", || latest.to_string(), work, nothing).await
+    }
+
     async fn entries(&self, wallet: &WalletId, page: PageRequest) -> Result<Page<Entry>> {
         let (inner, wallet) = (self.inner(), wallet.clone());
         let what = wallet.to_string();

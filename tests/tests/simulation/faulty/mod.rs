@@ -1,4 +1,5 @@
-//! The storage ports behind the gate. Every method is written out so that none is missed.
+//! The storage ports behind the gate. A method that is not written out is the default one, which the store may
+//! override.
 
 mod archive;
 mod directory;

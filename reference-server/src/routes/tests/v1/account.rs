@@ -44,6 +44,29 @@ async fn rate_limit_retry_after_is_sufficient() {
 }
 
 #[tokio::test]
+async fn malformed_idempotency_key_is_counted_and_rejected_with_rate_limit() {
+    let service = ServiceFixture::start().await;
+    let bearer = format!("Bearer {}", service.account("ann@example.org").await);
+    let chat = format!(r#"{{"video_id":"{ARCHIVED}","message":"Is it quiet?"}}"#);
+    let transcript = format!("/api/v1/transcript?video_id={ARCHIVED}");
+    let too_long = "k".repeat(256);
+    for (name, remaining) in [("a b", [9, 8]), ("", [7, 6]), (&too_long, [5, 4])] {
+        let headers = [
+            ("authorization", bearer.as_str()),
+            ("idempotency-key", name),
+            ("content-type", "application/json"),
+        ];
+        let get = service.send(request("GET", &transcript, &headers, "")).await;
+        let post = service.send(request("POST", "/api/v1/chat", &headers, &chat)).await;
+        for (refused, remaining) in [get, post].iter().zip(remaining) {
+            check(refused, 400, "Idempotency-Key: use 1 to 255 visible ASCII characters");
+            assert_eq!(refused.header("ratelimit-policy"), Some("\"account\";q=10;w=60"));
+            assert_eq!(refused.header("ratelimit"), Some(&*format!("\"account\";r={remaining};t=60")));
+        }
+    }
+}
+
+#[tokio::test]
 async fn rotate_key_invalidates_old_key_at_once() {
     let service = ServiceFixture::start().await;
     let old = service.account("ann@example.org").await;

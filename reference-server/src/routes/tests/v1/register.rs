@@ -74,3 +74,24 @@ async fn register_from_page_of_other_site_is_refused() {
     assert_eq!(service.send(request("POST", "/api/v1/register", &own, body)).await.status, 200);
     assert_eq!(service.mail().await.to, "ann@example.org");
 }
+
+#[tokio::test]
+async fn register_cors_allows_configured_origins_only() {
+    let service = ServiceFixture::start().await;
+    let body = "{\"email\": \"ann@example.org\"}";
+    for (origin, is_allowed) in [("https://app.example", true), ("https://evil.example", false)] {
+        let headers = [
+            ("origin", origin),
+            ("sec-fetch-site", "cross-site"),
+            ("content-type", "application/json"),
+            ("access-control-request-method", "POST"),
+        ];
+        for (method, status) in [("OPTIONS", 204), ("POST", if is_allowed { 200 } else { 403 })] {
+            let answer = service.send(request(method, "/api/v1/register", &headers, body)).await;
+            assert_eq!(answer.status.as_u16(), status, "{answer:?}");
+            assert_eq!(answer.header("access-control-allow-origin"), is_allowed.then_some(origin));
+            assert_eq!(answer.header("vary"), Some("origin"));
+        }
+    }
+    assert_eq!(service.mail().await.to, "ann@example.org");
+}

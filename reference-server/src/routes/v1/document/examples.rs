@@ -27,7 +27,7 @@ pub(crate) fn register() -> Value {
 pub(crate) fn registered() -> Value {
     value(RegisterResponse {
         success: true,
-        message: "Check your mailbox: the link in the mail creates your API key.".to_owned(),
+        message: "Check your inbox: the link in the email creates your API key.".to_owned(),
     })
 }
 

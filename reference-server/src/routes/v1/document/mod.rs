@@ -8,7 +8,8 @@ use transcript_core::{headers, wire::v1::ErrorBody};
 
 use crate::routes::document;
 pub(crate) use crate::routes::document::{
-    DocumentOptions, ResponseHeader, example, foreign_page, json_body, optional_header, page_body, vary,
+    DocumentOptions, ResponseHeader, content_encoding, example, foreign_page, json_body, optional_header,
+    page_body, vary,
 };
 
 /// Header of the v1 API with its schema.
@@ -69,7 +70,7 @@ pub(crate) fn denial(
 /// Response 401.
 pub(crate) fn no_key() -> Value {
     let message = "This needs an API key in the header Authorization: Bearer <API_KEY>. POST /api/v1/register sends \
-                   one to your e-mail address.";
+                   one to your email address.";
     denial(
         401,
         "The key is missing, unknown, replaced, of the lookup API, or of a blocked account.",
@@ -101,7 +102,7 @@ pub(crate) fn busy() -> Value {
     denial(
         409,
         "Another request with this Idempotency-Key is running. A retry counts toward the rate limit of repeats.",
-        &[("busy", "A request with this Idempotency-Key is still running. Retry in a few seconds.")],
+        &[("busy", "A request with this Idempotency-Key is still running. Retry in a second.")],
         [],
     )
 }

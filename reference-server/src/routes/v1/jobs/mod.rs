@@ -28,7 +28,7 @@ use super::{
     admission::{EarlyResponse, admit, admit_with_body, finish, reject},
 };
 use crate::{
-    api::{PathName, V1ErrorResponse, check_spelling, parameter, path_name, reply},
+    api::{PathName, V1ErrorResponse, check_spelling, number, parameter, path_name, reply},
     state::AppState,
 };
 
@@ -121,7 +121,7 @@ fn list_page(query: &str) -> Result<PageRequest, V1ErrorResponse> {
 fn page_limit(query: &str, (default, max): (u32, u32)) -> Result<u32, V1ErrorResponse> {
     let Some(text) = parameter(query, "limit")? else { return Ok(default) };
     // What is no number is refused as 0 is.
-    let limit = text.parse().unwrap_or(0);
+    let limit = number(&text, 1..=u32::MAX).unwrap_or(0);
     AccountJobs::check_limit(limit, max)?;
     Ok(limit)
 }

@@ -1,4 +1,4 @@
-//! From a mail address to purchased and spent credits, step by step as a user.
+//! From an email address to purchased and spent credits, step by step as a user.
 
 use std::{sync::Arc, time::Duration};
 
