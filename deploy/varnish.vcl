@@ -15,6 +15,9 @@ import std;
 backend verbatim {
     .host = "127.0.0.1";
     .port = "8080";
+    # Longer than limits.wait and chat.timeout.
+    .first_byte_timeout = 180s;
+    .between_bytes_timeout = 180s;
     # While the server does not answer, stale responses are sent for cdn.stale_if_error.
     .probe = {
         .url = "/readyz";
