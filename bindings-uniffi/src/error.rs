@@ -247,7 +247,11 @@ pub(crate) fn to_core(error: VerbatimError) -> Error {
         FailureKind::Conflict => (ErrorKind::Conflict, Retry::Never),
         FailureKind::Corrupt => (ErrorKind::Corrupt, Retry::Never),
         FailureKind::Unsupported => (ErrorKind::Unsupported, Retry::Never),
-        FailureKind::Unavailable | FailureKind::TimedOut => {
+        FailureKind::NotConfigured => (ErrorKind::Unavailable, Retry::Never),
+        FailureKind::Unavailable
+        | FailureKind::TimedOut
+        | FailureKind::RateLimited
+        | FailureKind::FetchFailed => {
             (ErrorKind::Unavailable, failure.retry_after.map_or(Retry::Backoff, Retry::After))
         }
         _ => (ErrorKind::Unexpected, Retry::Never),

@@ -187,7 +187,7 @@ pub struct TranscriptsOptions {
     /// Timeout of one call of a store of the app; `None`: 5 s.
     #[uniffi(default = None)]
     pub store_timeout: Option<Duration>,
-    /// Base URL of links to the watch page; `None`: the built-in one.
+    /// Base URL of links to the watch page: `http` or `https`; empty: no links; `None`: the built-in one.
     #[cfg(feature = "local-service")]
     #[uniffi(default = None)]
     pub base_url: Option<String>,
@@ -204,6 +204,29 @@ fn timeout(name: &str, value: Option<Duration>, default: Duration) -> Result<Dur
         Some(timeout) if !timeout.is_zero() && timeout <= TIMEOUT_MAX => Ok(timeout),
         Some(_) => Err(Failure::invalid_input(format!("{name} must be more than 0 and at most a day"))),
     }
+}
+
+/// Checks a base URL of links, to which a path is added; an empty one means no links.
+#[cfg(feature = "local-service")]
+fn check_base_url(address: &str) -> Result<(), VerbatimError> {
+    if address.is_empty() {
+        return Ok(());
+    }
+    let (scheme, rest) = address.split_once("://").unwrap_or_default();
+    let is_http = ["http", "https"].iter().any(|name| scheme.eq_ignore_ascii_case(name));
+    let host = rest.split('/').next().unwrap_or_default();
+    let is_forbidden = |letter: char| letter.is_whitespace() || letter.is_control() || "?#".contains(letter);
+    if !is_http
+        || host.is_empty()
+        || host.starts_with(':')
+        || host.contains('@')
+        || rest.contains(is_forbidden)
+    {
+        return Err(Failure::invalid_input(
+            "base_url must be http:// or https:// with a host, without a query or a user name",
+        ));
+    }
+    Ok(())
 }
 
 /// Converts into the options of the facade; the path is the folder to create for storage files.
@@ -254,6 +277,7 @@ pub(crate) fn convert(
     #[cfg(feature = "local-service")]
     {
         if let Some(base_url) = &given.base_url {
+            check_base_url(base_url)?;
             options.set_base_url(base_url);
         }
         if let Some(free) = given.free_per_month {

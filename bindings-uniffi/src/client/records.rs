@@ -176,7 +176,7 @@ pub struct CreateKeyRequest {
     /// Label for the owner.
     #[uniffi(default = None)]
     pub label: Option<String>,
-    /// Mail address of the owner.
+    /// Email address of the owner.
     #[uniffi(default = None)]
     pub email: Option<String>,
     /// Proof of a paid plan.
@@ -246,7 +246,7 @@ impl From<v1::VerifyResponse> for VerifyResponse {
 /// An account.
 #[derive(Clone, PartialEq, Eq, uniffi::Record)]
 pub struct AccountInfo {
-    /// Mail address of the owner.
+    /// Email address of the owner.
     pub email: String,
     /// Plan of the account.
     pub plan: String,

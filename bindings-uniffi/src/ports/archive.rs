@@ -14,17 +14,21 @@ use transcript_core::{
     video::{ShortLink, VideoId},
 };
 
-use super::ForeignStore;
+use super::{ForeignStore, corrupt};
 use crate::{
     error::VerbatimError,
     metadata::{VideoDetails, VideoMetadata},
     transcript::Transcript,
 };
 
+/// Length of a SHA-256 digest.
+const DIGEST_BYTES: usize = 32;
+
 /// A transcript as stored in the archive.
 #[derive(Clone, Debug, PartialEq, uniffi::Record)]
 pub struct StoredTranscript {
-    /// The transcript. Its `from_cache`, `revision`, `metadata` and `tracks` are ignored.
+    /// The transcript: of the requested video, with a segment. Its `from_cache`, `revision`, `metadata` and `tracks`
+    /// are ignored.
     pub transcript: Transcript,
     /// Number of the revision, starting at 1.
     pub revision: u32,
@@ -211,22 +215,35 @@ impl From<core::StoredTranscript> for StoredTranscript {
     }
 }
 
-/// The core's form of a transcript from the app's archive.
-fn into_core(stored: StoredTranscript) -> Result<core::StoredTranscript> {
-    let corrupt = |error: VerbatimError| {
-        transcript_core::Error::new(
-            transcript_core::ErrorKind::Corrupt,
-            transcript_core::Retry::Never,
-            format!("the app's archive returned an invalid transcript: {error}"),
-        )
+/// The core's form of a transcript of this video from the app's archive.
+///
+/// # Errors
+/// `Corrupt` if it is invalid or of another video: a wrong row would be shown as the transcript of this video.
+fn into_core(video: &VideoId, stored: StoredTranscript) -> Result<core::StoredTranscript> {
+    let invalid =
+        |reason: &str| corrupt(format!("the app's archive returned an invalid transcript: {reason}"));
+    let unreadable = |error: VerbatimError| invalid(&error.to_string());
+    let transcript = stored.transcript.into_core().map_err(unreadable)?;
+    transcript.check().map_err(|error| invalid(error.message()))?;
+    let reason = if transcript.video != *video {
+        Some("it is of another video")
+    } else if stored.revision == 0 {
+        Some("its revision is 0")
+    } else if stored.content_sha256.len() != DIGEST_BYTES {
+        Some("its digest does not have 32 bytes")
+    } else {
+        None
     };
+    if let Some(reason) = reason {
+        return Err(invalid(reason));
+    }
     Ok(core::StoredTranscript {
-        transcript: Arc::new(stored.transcript.into_core().map_err(corrupt)?),
+        transcript: Arc::new(transcript),
         revision: stored.revision,
         content_sha256: stored.content_sha256,
         parser_version: stored.parser_version,
         stored_at: stored.stored_at,
-        details: Arc::new(stored.details.into_core().map_err(corrupt)?),
+        details: Arc::new(stored.details.into_core().map_err(unreadable)?),
     })
 }
 
@@ -239,7 +256,7 @@ impl Archive for ForeignStore<dyn ArchiveStore> {
         now: Timestamp,
     ) -> Result<core::FindOutcome> {
         Ok(match self.call(self.store.find(video.clone(), selector.clone(), now)).await? {
-            FindOutcome::Stored { stored } => core::FindOutcome::Transcript(into_core(stored)?),
+            FindOutcome::Stored { stored } => core::FindOutcome::Transcript(into_core(video, stored)?),
             FindOutcome::Absent { absence } => core::FindOutcome::Absence(absence),
             FindOutcome::Withdrawn => core::FindOutcome::Withdrawn,
             FindOutcome::NotFound => core::FindOutcome::NotFound,
@@ -252,6 +269,7 @@ impl Archive for ForeignStore<dyn ArchiveStore> {
 
     async fn put(&self, request: core::PutRequest) -> Result<core::StoredTranscript> {
         request.check()?;
+        let video = request.video.clone();
         let request = PutRequest {
             video: request.video,
             selectors: request.selectors,
@@ -263,7 +281,7 @@ impl Archive for ForeignStore<dyn ArchiveStore> {
             replace: request.replace,
             now: request.now,
         };
-        into_core(self.call(self.store.put(request)).await?)
+        into_core(&video, self.call(self.store.put(request)).await?)
     }
 
     async fn put_absence(&self, absence: Absence) -> Result<()> {
@@ -299,13 +317,15 @@ impl Archive for ForeignStore<dyn ArchiveStore> {
     }
 
     async fn list_tracks(&self, page: PageRequest) -> Result<Page<ArchivedTrack>> {
+        let after = page.after.clone();
         let TrackPage { items, next } = self.call(self.store.list_tracks(page)).await?;
-        Ok(Page { items, next })
+        self.page(after, items, next)
     }
 
     async fn list_withdrawn(&self, page: PageRequest) -> Result<Page<VideoId>> {
+        let after = page.after.clone();
         let VideoPage { items, next } = self.call(self.store.list_withdrawn(page)).await?;
-        Ok(Page { items, next })
+        self.page(after, items, next)
     }
 
     async fn stats(&self) -> Result<ArchiveStats> {

@@ -37,7 +37,7 @@ pub struct LookupKey {
     pub wallet: WalletId,
     /// Label for the owner.
     pub label: Option<String>,
-    /// Mail address of the owner.
+    /// Email address of the owner.
     pub email: Option<String>,
     /// Subject of the proof of a paid plan.
     pub subject: Option<String>,
@@ -142,7 +142,7 @@ pub struct Account {
     pub id: AccountId,
     /// Version for optimistic locking: each update states the version that it changes.
     pub version: u64,
-    /// Normalized mail address; unique.
+    /// Normalized email address; unique.
     pub email: String,
     /// Wallet of the account.
     pub wallet: WalletId,
@@ -167,7 +167,7 @@ pub struct Account {
 pub enum AccountRef {
     /// Id of the account.
     Id(AccountId),
-    /// Mail address of the account.
+    /// Email address of the account.
     Email(String),
     /// Customer id at the payment provider.
     Customer(String),
@@ -379,8 +379,9 @@ impl Directory for ForeignStore<dyn DirectoryStore> {
     }
 
     async fn keys(&self, page: PageRequest) -> Result<Page<KeySummary>> {
+        let after = page.after.clone();
         let KeyPage { items, next } = self.call(self.store.keys(page)).await?;
-        Ok(Page { items, next })
+        self.page(after, items, next)
     }
 
     async fn put_token(&self, token: VerificationToken) -> Result<()> {
@@ -408,7 +409,8 @@ impl Directory for ForeignStore<dyn DirectoryStore> {
     }
 
     async fn accounts(&self, page: PageRequest) -> Result<Page<Account>> {
+        let after = page.after.clone();
         let AccountPage { items, next } = self.call(self.store.accounts(page)).await?;
-        Ok(Page { items, next })
+        self.page(after, items, next)
     }
 }

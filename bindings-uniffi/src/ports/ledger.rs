@@ -378,12 +378,14 @@ impl Ledger for ForeignStore<dyn LedgerStore> {
     }
 
     async fn entries(&self, wallet: &WalletId, page: PageRequest) -> Result<Page<Entry>> {
+        let after = page.after.clone();
         let EntryPage { items, next } = self.call(self.store.entries(wallet.clone(), page)).await?;
-        Ok(Page { items, next })
+        self.page(after, items, next)
     }
 
     async fn wallets(&self, page: PageRequest) -> Result<Page<Balance>> {
+        let after = page.after.clone();
         let BalancePage { items, next } = self.call(self.store.wallets(page)).await?;
-        Ok(Page { items, next })
+        self.page(after, items, next)
     }
 }

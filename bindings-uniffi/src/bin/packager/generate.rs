@@ -5,7 +5,11 @@ use std::{fs, path::Path};
 use anyhow::{Result, anyhow, bail};
 use uniffi::{GenerateOptions, SwiftBindingsOptions, TargetLanguage, generate, generate_swift_bindings};
 
-use crate::{patch_kotlin, tools::crate_folder};
+use crate::{
+    comments::{self, CommentLanguage},
+    patch_kotlin,
+    tools::crate_folder,
+};
 
 /// Parses the name of a language.
 ///
@@ -39,7 +43,8 @@ pub(crate) fn bindings(library: &Path, language: TargetLanguage, folder: &Path) 
     })?;
     if is_kotlin {
         let file = folder.join("dev/verbatim/verbatim_phone.kt");
-        fs::write(&file, patch_kotlin::patch(&fs::read_to_string(&file)?)?)?;
+        let patched = patch_kotlin::patch(&fs::read_to_string(&file)?)?;
+        fs::write(&file, comments::rewrite(&patched, CommentLanguage::Kotlin)?)?;
     }
     Ok(())
 }
@@ -63,6 +68,8 @@ pub(crate) fn swift_package(library: &Path, sources: &Path, headers: &Path) -> R
         })
     };
     generate_swift_bindings(SwiftBindingsOptions { generate_swift_sources: true, ..options(sources)? })?;
+    let file = sources.join("Verbatim.swift");
+    fs::write(&file, comments::rewrite(&fs::read_to_string(&file)?, CommentLanguage::Swift)?)?;
     generate_swift_bindings(SwiftBindingsOptions {
         generate_headers: true,
         generate_modulemap: true,

@@ -3,6 +3,7 @@
 
 mod android;
 mod apple;
+mod comments;
 mod generate;
 mod jvm;
 mod patch_kotlin;

@@ -6,6 +6,9 @@ extension Segment {
 
     /// Duration in seconds.
     public var duration: TimeInterval { TimeInterval(durationMs) / 1_000 }
+
+    /// End in seconds, from the beginning of the video.
+    public var end: TimeInterval { start + duration }
 }
 
 extension Word {
@@ -14,11 +17,22 @@ extension Word {
 
     /// Duration in seconds.
     public var duration: TimeInterval { TimeInterval(durationMs) / 1_000 }
+
+    /// End in seconds, from the beginning of the video.
+    public var end: TimeInterval { start + duration }
 }
 
 extension Chapter {
     /// Start in seconds, from the beginning of the video.
     public var start: TimeInterval { TimeInterval(startMs) / 1_000 }
+}
+
+extension Chunk {
+    /// Start in seconds, from the beginning of the video.
+    public var start: TimeInterval { TimeInterval(startMs) / 1_000 }
+
+    /// End in seconds, from the beginning of the video.
+    public var end: TimeInterval { TimeInterval(endMs) / 1_000 }
 }
 
 extension VideoMetadata {
@@ -32,6 +46,9 @@ extension TrackInfo {
 }
 
 extension Transcript {
+    /// Length of the video in seconds, if known.
+    public var duration: TimeInterval? { durationMs.map { TimeInterval($0) / 1_000 } }
+
     /// Chapters of the video, ordered by start.
     public var chapters: [Chapter] { metadata.chapters }
 

@@ -1,3 +1,5 @@
+import Foundation
+
 extension VerbatimError {
     /// Details of the failure.
     public var failure: Failure {
@@ -10,6 +12,9 @@ extension VerbatimError {
     public var kind: FailureKind { failure.kind }
 
     /// The error for a store or model of the app.
+    ///
+    /// The kinds `unavailable`, `notFound`, `conflict`, `corrupt`, `unsupported` and `invalidInput` stay. `timedOut`,
+    /// `rateLimited`, `fetchFailed` and `notConfigured` become `unavailable`. Every other kind becomes `unexpected`.
     public static func failed(_ kind: FailureKind, _ message: String) -> VerbatimError {
         .Failed(failure: Failure(kind: kind, message: message))
     }
@@ -17,4 +22,21 @@ extension VerbatimError {
 
 extension VerbatimError: CustomStringConvertible {
     public var description: String { failure.message }
+}
+
+extension SupplyFailure {
+    /// The error for a supplier of the app that has no transcript.
+    public static func failed(
+        _ reason: SupplyReason, _ detail: String, retryAfter: TimeInterval? = nil
+    ) -> SupplyFailure {
+        .Failed(reason: reason, detail: detail, retryAfter: retryAfter?.clamped)
+    }
+}
+
+extension SupplyFailure: CustomStringConvertible {
+    public var description: String {
+        switch self {
+        case .Failed(_, let detail, _): return detail
+        }
+    }
 }

@@ -28,7 +28,8 @@ final class SupplierTests: XCTestCase {
         let transcripts = try transcriptsWithSupplier { request in
             [Transcript(
                 platform: request.platform, videoId: request.videoId, language: "en", kind: .human,
-                segments: [Segment(text: "so, we go", startMs: 0, durationMs: 900, words: words)], metadata: metadata
+                segments: [Segment(text: "so, we go", startMs: 0, durationMs: 900, words: words)],
+                durationMs: 3_600_000, metadata: metadata
             )]
         }
         for fromCache in [false, true] {
@@ -36,6 +37,11 @@ final class SupplierTests: XCTestCase {
             XCTAssertEqual(found.fromCache, fromCache)
             XCTAssertEqual(found.segments[0].words, words)
             XCTAssertEqual(found.segments[0].words[1].start, 0.7)
+            XCTAssertEqual(found.segments[0].words[1].end, 0.733, accuracy: 0.000_1)
+            XCTAssertEqual(found.segments.map(\.end), [0.9])
+            XCTAssertEqual(found.duration, 3_600)
+            let chunk = try XCTUnwrap(try found.chunks(size: 60).first)
+            XCTAssertEqual([chunk.start, chunk.end], [0, 0.9])
             XCTAssertEqual(found.metadata, metadata)
             XCTAssertEqual(found.metadata.published, Date(timeIntervalSince1970: 1_700_000_000))
             XCTAssertEqual(found.chapters.map(\.start), [0])
@@ -49,8 +55,8 @@ final class SupplierTests: XCTestCase {
     func testSupplyErrorDecidesFailureKind() async throws {
         struct Bug: Error {}
         let failures: [(Error, FailureKind)] = [
-            (SupplyFailure.Failed(reason: .private, detail: "It is private.", retryAfter: nil), .noCaptions),
-            (SupplyFailure.Failed(reason: .throttled, detail: "Too many requests.", retryAfter: 7), .rateLimited),
+            (SupplyFailure.failed(.private, "It is private."), .noCaptions),
+            (SupplyFailure.failed(.throttled, "Too many requests.", retryAfter: 7), .rateLimited),
             (VerbatimError.failed(.corrupt, "of the wrong kind"), .fetchFailed),
             (Bug(), .fetchFailed),
         ]
@@ -59,6 +65,12 @@ final class SupplierTests: XCTestCase {
             let received = await failure { _ = try await transcripts.transcript(of: link) }
             XCTAssertEqual(received?.kind, kind, received?.message ?? "")
         }
+    }
+
+    func testSupplyFailurePrintsItsSentence() {
+        let failure = SupplyFailure.failed(.private, "It is private.")
+        XCTAssertEqual("\(failure)", "It is private.")
+        XCTAssertEqual(failure.localizedDescription, "It is private.")
     }
 
     func testInvalidTranscriptFailsCall() async throws {

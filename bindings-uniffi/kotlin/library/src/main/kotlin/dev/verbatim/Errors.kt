@@ -13,7 +13,14 @@ public val VerbatimException.failure: Failure
 public val VerbatimException.kind: FailureKind
     get() = failure.kind
 
-/** The error for a store or model of the app. Any other exception becomes [FailureKind.UNEXPECTED]. */
+/**
+ * The error for a store or model of the app. Any other exception becomes [FailureKind.UNEXPECTED].
+ *
+ * [FailureKind.UNAVAILABLE], [FailureKind.NOT_FOUND], [FailureKind.CONFLICT], [FailureKind.CORRUPT],
+ * [FailureKind.UNSUPPORTED] and [FailureKind.INVALID_INPUT] stay. [FailureKind.TIMED_OUT], [FailureKind.RATE_LIMITED],
+ * [FailureKind.FETCH_FAILED] and [FailureKind.NOT_CONFIGURED] become [FailureKind.UNAVAILABLE]. Every other kind becomes
+ * [FailureKind.UNEXPECTED].
+ */
 public fun verbatimError(kind: FailureKind, message: String): VerbatimException =
     VerbatimException.Failed(Failure(kind, message))
 

@@ -8,6 +8,7 @@ import kotlin.test.assertContains
 import kotlin.test.assertEquals
 import kotlin.test.assertFailsWith
 import kotlin.test.assertFalse
+import kotlin.test.assertIs
 import kotlin.test.assertNotNull
 import kotlin.test.assertNull
 import kotlin.test.assertTrue
@@ -95,10 +96,22 @@ class EngineTest {
             TranscriptsOptions(suppliers = listOf(builtIn("unknown"))) to "unknown",
             TranscriptsOptions(suppliers = listOf(customSupplier("") { emptyList() })) to "name",
             TranscriptsOptions(proxies = listOf("not a proxy")) to "proxy",
+            TranscriptsOptions(baseUrl = "zzz") to "base_url",
+            TranscriptsOptions(baseUrl = "https:///watch") to "base_url",
+            TranscriptsOptions(baseUrl = "ftp://verbatim.example") to "base_url",
+            TranscriptsOptions(baseUrl = "https://ann@verbatim.example") to "base_url",
+            twoChatModels() to "the option chat and a custom chat model",
         )) {
             val failure = assertFailure(FailureKind.INVALID_INPUT) { Transcripts(options) }
             assertContains(failure.message, name)
         }
+    }
+
+    private fun twoChatModels(): TranscriptsOptions {
+        val custom = object : ChatModel {
+            override suspend fun complete(messages: List<ChatMessage>, tokensMax: UInt): String = ""
+        }
+        return TranscriptsOptions(chat = ModelService("https://model.example/v1", "model"), chatModel = custom)
     }
 
     @Test
@@ -217,6 +230,25 @@ class EngineTest {
         transcripts.close()
         transcripts.close()
         assertFailsWith<IllegalStateException> { transcripts.get(LINK) }
+    }
+
+    @Test
+    fun `closed argument fails before call`() = runTest {
+        archiveWithTranscript().useAndShutdown { transcripts ->
+            val batch = Batch(Duration.ofSeconds(1)).also { it.close() }
+            assertFailsWith<IllegalStateException> { transcripts.get(LINK, batch = batch) }
+            val token = CancelToken().also { it.close() }
+            assertFailsWith<IllegalStateException> { transcripts.get(LINK, call = CallOptions(cancel = token)) }
+            val archive = memoryArchive().also { (it as AutoCloseable).close() }
+            assertFailsWith<IllegalStateException> { Transcripts(TranscriptsOptions(archive = archive)) }
+            repeat(200) {
+                val shared = CancelToken()
+                val call = CallOptions(cancel = shared)
+                val calls = List(4) { async(Dispatchers.Default) { runCatching { transcripts.get(LINK, call = call) } } }
+                shared.close()
+                for (outcome in calls.awaitAll()) outcome.onFailure { assertIs<IllegalStateException>(it) }
+            }
+        }
     }
 
     @Test

@@ -60,6 +60,12 @@ internal fun transcriptOf(request: SupplyRequest, vararg texts: String): Transcr
     texts.mapIndexed { index, text -> Segment(text, index * 1_000L, 900) },
 )
 
+/** An exception that cannot be described. */
+internal class ExceptionWithoutText : RuntimeException() {
+    override val message: String
+        get() = throw IllegalStateException("no message")
+}
+
 /** A program that runs during a test. */
 internal class RunningProgram(vararg command: String, settings: Map<String, String> = emptyMap()) : AutoCloseable {
     private val process: Process = ProcessBuilder(*command)

@@ -9,11 +9,13 @@ import kotlin.test.assertNull
 import kotlin.test.assertTrue
 import kotlin.time.Duration
 import kotlin.time.Duration.Companion.milliseconds
+import kotlin.time.Duration.Companion.seconds
 import kotlinx.coroutines.CompletableDeferred
 import kotlinx.coroutines.Dispatchers
 import kotlinx.coroutines.async
 import kotlinx.coroutines.awaitCancellation
 import kotlinx.coroutines.delay
+import kotlinx.coroutines.withTimeout
 
 /** The service in the process: lookup API and v1 API, without a server. */
 class ServiceTest {
@@ -54,6 +56,20 @@ class ServiceTest {
             assertTrue(none.text == null && none.isAllowanceSpent && none.message != null && none.watchUrl != null)
             assertEquals("key_allowance", none.reason)
             assertFailure(FailureKind.INVALID_INPUT) { client.createKey(CreateKeyRequest(label = "x".repeat(10_000))) }
+        }
+    }
+
+    @Test
+    fun `watch url begins with base url`() = runTest {
+        for ((baseUrl, watchUrl) in listOf(
+            "" to "",
+            "HTTPS://v.example" to "HTTPS://v.example/watch/video_site/aaaaaaaaaaa",
+            "https://v.example/@ann/" to "https://v.example/@ann/watch/video_site/aaaaaaaaaaa",
+        )) {
+            val options = TranscriptsOptions(suppliers = emptyList(), baseUrl = baseUrl)
+            Transcripts(options).useAndShutdown { transcripts ->
+                assertEquals(watchUrl, transcripts.service().lookUp("https://youtu.be/aaaaaaaaaaa").watchUrl)
+            }
         }
     }
 
@@ -143,6 +159,22 @@ class ServiceTest {
     }
 
     @Test
+    fun `shutdown ends hanging mailer`() = runTest {
+        val started = CompletableDeferred<Unit>()
+        val hanging = object : Mailer {
+            override suspend fun send(mail: MailMessage) {
+                started.complete(Unit)
+                awaitCancellation()
+            }
+        }
+        Transcripts(TranscriptsOptions(suppliers = emptyList(), mailer = hanging)).use { transcripts ->
+            transcripts.service().register("ann@example.org")
+            started.await()
+            withTimeout(20.seconds) { transcripts.shutdown() }
+        }
+    }
+
+    @Test
     fun `embedding model of the app finds what means the same`() = runTest {
         val purposes = mutableSetOf<EmbedPurpose>()
         val topics = object : EmbeddingModel {
@@ -164,7 +196,8 @@ class ServiceTest {
 
             override suspend fun embed(texts: List<String>, purpose: EmbedPurpose): List<List<Float>> = emptyList()
         }
-        assertFailure(FailureKind.UNEXPECTED) { Transcripts(options.copy(embeddingModel = missing)) }
+        val failure = assertFailure(FailureKind.UNEXPECTED) { Transcripts(options.copy(embeddingModel = missing)) }
+        assertTrue(failure.message.endsWith("IllegalStateException: no model file"), failure.message)
     }
 
     @Test

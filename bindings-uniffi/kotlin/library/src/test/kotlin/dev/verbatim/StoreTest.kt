@@ -5,7 +5,9 @@ import kotlin.test.Test
 import kotlin.test.assertContains
 import kotlin.test.assertEquals
 import kotlin.test.assertTrue
+import kotlin.time.Duration.Companion.seconds
 import kotlinx.coroutines.awaitCancellation
+import kotlinx.coroutines.withTimeout
 import org.junit.jupiter.api.DynamicTest
 import org.junit.jupiter.api.DynamicTest.dynamicTest
 import org.junit.jupiter.api.TestFactory
@@ -64,10 +66,18 @@ class StoreTest {
         val faults = listOf(
             code { throw verbatimError(FailureKind.UNAVAILABLE, "store offline") } to FailureKind.UNAVAILABLE,
             code { throw verbatimError(FailureKind.CORRUPT, "store damaged") } to FailureKind.CORRUPT,
+            code { throw verbatimError(FailureKind.RATE_LIMITED, "store busy") } to FailureKind.UNAVAILABLE,
+            code { throw verbatimError(FailureKind.NOT_CONFIGURED, "no store yet") } to FailureKind.UNAVAILABLE,
             code { throw IllegalStateException("a bug") } to FailureKind.UNEXPECTED,
+            code { throw ExceptionWithoutText() } to FailureKind.UNEXPECTED,
             code { throw StackOverflowError() } to FailureKind.UNEXPECTED,
             code { awaitCancellation() } to FailureKind.UNAVAILABLE,
-            code { invalidOutcome() } to FailureKind.CORRUPT,
+            code { stored(valid.copy(videoId = "no id at all")) } to FailureKind.CORRUPT,
+            code { stored(valid.copy(platform = Platform.X, videoId = "20")) } to FailureKind.CORRUPT,
+            code { stored(valid.copy(segments = emptyList())) } to FailureKind.CORRUPT,
+            code { stored(valid.copy(segments = listOf(Segment("b", 9, 9)) + valid.segments)) } to FailureKind.CORRUPT,
+            code { stored(valid, revision = 0u) } to FailureKind.CORRUPT,
+            code { stored(valid, digestBytes = 3) } to FailureKind.CORRUPT,
         )
         for ((fault, kind) in faults) {
             val broken = object : ArchiveStore by KotlinArchive() {
@@ -77,6 +87,27 @@ class StoreTest {
             val options =
                 TranscriptsOptions(archive = broken, suppliers = emptyList(), storeTimeout = Duration.ofMillis(50))
             Transcripts(options).useAndShutdown { assertFailure(kind) { it.get(LINK) } }
+        }
+    }
+
+    @Test
+    fun `archive that stores another transcript fails as corrupt`() = runTest {
+        val broken = object : ArchiveStore by KotlinArchive() {
+            override suspend fun put(request: PutRequest): StoredTranscript =
+                StoredTranscript(valid.copy(videoId = "jNQXAC9IVRw"), 1u, request.contentSha256, 1u, 0)
+        }
+        Transcripts(TranscriptsOptions(archive = broken, suppliers = emptyList())).useAndShutdown { transcripts ->
+            assertFailure(FailureKind.CORRUPT) { transcripts.importCaptions(LINK, SRT, "en") }
+        }
+    }
+
+    @Test
+    fun `archive that repeats its cursor ends search`() = runTest {
+        val broken = object : ArchiveStore by KotlinArchive() {
+            override suspend fun listTracks(page: PageRequest): TrackPage = TrackPage(emptyList(), "same")
+        }
+        Transcripts(TranscriptsOptions(archive = broken, suppliers = emptyList())).useAndShutdown { transcripts ->
+            assertFailure(FailureKind.CORRUPT) { withTimeout(20.seconds) { transcripts.search("word") } }
         }
     }
 
@@ -98,10 +129,17 @@ class StoreTest {
 
     private fun track() = TrackInfo("en", TrackKind.HUMAN, null, false)
 
-    private fun invalidOutcome(): FindOutcome {
-        val transcript = Transcript(Platform.YOU_TUBE, "no id at all", "en", TrackKind.HUMAN, emptyList())
-        return FindOutcome.Stored(StoredTranscript(transcript, 1u, ByteArray(3), 1u, 0))
-    }
+    private val valid = Transcript(
+        Platform.YOU_TUBE,
+        "dQw4w9WgXcQ",
+        "en",
+        TrackKind.HUMAN,
+        listOf(Segment("Hello.", 0, 900)),
+        source = "import",
+    )
+
+    private fun stored(transcript: Transcript, revision: UInt = 1u, digestBytes: Int = 32): FindOutcome =
+        FindOutcome.Stored(StoredTranscript(transcript, revision, ByteArray(digestBytes), 1u, 0))
 }
 
 private class DelegatingArchive(private val inner: ArchiveStore) : ArchiveStore by inner

@@ -7,6 +7,7 @@ import java.net.http.HttpClient
 import java.net.http.HttpRequest
 import java.net.http.HttpResponse
 import java.time.Duration
+import java.util.concurrent.CountDownLatch
 import java.util.concurrent.atomic.AtomicInteger
 import kotlin.test.Test
 import kotlin.test.assertContains
@@ -166,6 +167,7 @@ class SupplierTest {
             { throw supplyError(SupplyReason.PRIVATE, "\uD800") },
             { throw verbatimError(FailureKind.CORRUPT, "of the wrong kind") },
             { throw CancellationException("cancelled in the supplier") },
+            { throw ExceptionWithoutText() },
             { listOf(transcriptOf(it, "x").copy(videoId = "another-one")) },
             { listOf(transcriptOf(it, "x").copy(videoId = "\u0000")) },
             { listOf(transcriptOf(it, "x").copy(language = "no language")) },
@@ -209,6 +211,31 @@ class SupplierTest {
             val late = async { transcripts.get(LINK) }
             assertFailure(FailureKind.INVALID_INPUT) { transcripts.get("no link") }
             assertEquals("late", late.await().segments.single().text)
+        }
+    }
+
+    @Test
+    fun `blocking suppliers do not stop store of the app`() = runTest {
+        val running = AtomicInteger()
+        val released = CountDownLatch(1)
+        val blocking = customSupplier("mine") {
+            running.incrementAndGet()
+            @Suppress("BlockingMethodInNonBlockingContext")
+            released.await()
+            listOf(transcriptOf(it, "late"))
+        }
+        val options = TranscriptsOptions(suppliers = listOf(blocking), archive = KotlinArchive())
+        archiveWithTranscript(options).useAndShutdown { transcripts ->
+            // More than the threads for work that does not block: one per core.
+            val links = List((Runtime.getRuntime().availableProcessors() + 2).coerceAtMost(40)) { "%011d".format(it) }
+            val late = links.map { async { transcripts.get(it) } }
+            try {
+                withTimeout(20.seconds) { waitUntil { running.get() == links.size } }
+                assertEquals(2, transcripts.get(LINK).segments.size)
+            } finally {
+                released.countDown()
+            }
+            assertEquals(links.size, late.awaitAll().size)
         }
     }
 
