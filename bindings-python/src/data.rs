@@ -5,7 +5,7 @@ use std::{path::Path, sync::Arc};
 use pyo3::{
     exceptions::{PyImportError, PyTypeError, PyValueError},
     prelude::*,
-    types::{PyDict, PyList, PyString, PyTuple},
+    types::{PyDict, PyFloat, PyList, PyString, PyTuple},
 };
 use transcript_core::{
     transcript::{self, Chapter, Chunk, ChunkOptions, ChunkUnit, TrackKind},
@@ -146,22 +146,34 @@ pub(crate) fn unknown_suffix(path: &Path) -> PyErr {
 
 /// Reads text, start and duration in milliseconds from a dictionary, or from a tuple of these in seconds.
 ///
+/// A dictionary of a speech recognizer has the `end` in place of the duration, and for a word also `word` in place of
+/// `text`.
+///
 /// # Errors
 /// An exception that names the missing or invalid part.
 pub(crate) fn read_timed(item: &Bound<'_, PyAny>) -> PyResult<(String, u64, u64)> {
     let (text, start, duration) = if let Ok(tuple) = item.cast::<PyTuple>() {
         (tuple.get_item(0)?, tuple.get_item(1)?, tuple.get_item(2).ok())
     } else {
-        (item.get_item("text")?, item.get_item("start")?, item.get_item("duration").ok())
+        let text = item.get_item("text").or_else(|error| item.get_item("word").map_err(|_| error))?;
+        (text, item.get_item("start")?, item.get_item("duration").ok())
     };
     let text = text.cast::<PyString>()?.to_str()?.to_owned();
     let start = millis(start.extract()?, "start")?;
-    let duration = duration.map_or(Ok(0), |duration| millis(duration.extract()?, "duration"))?;
+    let duration = match duration {
+        Some(duration) => millis(duration.extract()?, "duration")?,
+        None => match item.get_item("end").ok().filter(|end| !end.is_none()) {
+            Some(end) => millis(end.extract()?, "end")?
+                .checked_sub(start)
+                .ok_or_else(|| PyValueError::new_err("end must not be before start"))?,
+            None => 0,
+        },
+    };
     Ok((text, start, duration))
 }
 
 /// Reads segments from `Segment` objects, dictionaries with `text`, `start`, `duration` and optionally `words`, or
-/// tuples of the first three.
+/// tuples of the first three. `None` and NaN, which pandas writes for a missing value, are no words.
 ///
 /// # Errors
 /// `ValueError` with the index of an item that is none of these.
@@ -172,8 +184,8 @@ pub(crate) fn read_dicts(items: &Bound<'_, PyAny>) -> PyResult<Vec<transcript::S
         }
         let (text, start, duration) = read_timed(item)?;
         let words = if item.is_instance_of::<PyTuple>() { None } else { item.get_item("words").ok() };
-        let words = words.filter(|words| !words.is_none()).map(|words| word::read(&words)).transpose()?;
-        let words = words.unwrap_or_default();
+        let words = words.filter(|words| !words.is_none() && !is_nan(words));
+        let words = words.map(|words| word::read(&words)).transpose()?.unwrap_or_default();
         Ok(transcript::Segment { words, ..transcript::Segment::new(text, start, duration) })
     };
     let mut segments = Vec::new();
@@ -189,6 +201,10 @@ pub(crate) fn read_dicts(items: &Bound<'_, PyAny>) -> PyResult<Vec<transcript::S
         }
     }
     Ok(segments)
+}
+
+fn is_nan(value: &Bound<'_, PyAny>) -> bool {
+    value.cast::<PyFloat>().is_ok_and(|number| number.value().is_nan())
 }
 
 /// The table of a transcript as a `pandas.DataFrame`.

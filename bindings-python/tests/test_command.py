@@ -68,6 +68,22 @@ def test_command_closed_pipe_is_no_failure_report(replay):
     assert done.returncode == 0 and "Traceback" not in done.stderr
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full on this platform")
+def test_command_full_disk_is_one_line(tmp_path):
+    with vt.Transcripts(tmp_path / "archive.db", suppliers=[]) as transcripts:
+        transcripts.import_(LINK, SRT, lang="en")
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "verbatim_transcripts", LINK, "--archive", "archive.db", "--no-fetch"],
+            cwd=tmp_path,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+        )
+    assert done.returncode == 1 and "No space left" in done.stderr and done.stderr.count("\n") == 1
+
+
 class ThrottledOnceSupplier:
     """Refuses the first call for each video."""
 

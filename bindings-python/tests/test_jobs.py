@@ -284,6 +284,13 @@ def test_webhook_signed_with_no_secret_is_refused():
             vt.verify_webhook(b"{}", signed(b"{}", time_as_secret), vt.WebhookSecret("vbw_s", *times))
 
 
+def test_webhook_argument_of_wrong_type_is_named():
+    cases = ((b"t=1", "vbw_s", "header"), ("t=1", b"vbw_s", "secret"), ("t=1", [b"vbw_s"], "secret"))
+    for header, secret, name in cases:
+        with pytest.raises(TypeError, match=f"{name} must be a str"):
+            vt.verify_webhook(b"{}", header, secret)
+
+
 def test_jobs_invalid_calls_raise_errors(server):
     client = account(server, "fay")
     unknown = "job_00000000000000000000000000000000"

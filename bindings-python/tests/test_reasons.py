@@ -125,6 +125,17 @@ def test_code_without_detail_has_the_base_class():
     assert (raised.value.platform, raised.value.video_id) == ("YouTube", LINK.rpartition("/")[2])
 
 
+def test_exception_without_a_reason_has_that_of_its_class():
+    from verbatim_transcripts._reasons import _LIST_UNAVAILABLE, _UNAVAILABLE
+
+    for reason, kind in _UNAVAILABLE.items():
+        assert kind("No.").reason == reason
+    for kind in _LIST_UNAVAILABLE.values():
+        assert _LIST_UNAVAILABLE[kind("No.").reason] is kind
+    assert vt.ListFetchFailed("No.").reason == "platform_fault"
+    assert vt.TranscriptUnavailable("No.").reason == vt.ListUnavailable("No.").reason == ""
+
+
 def test_messages_with_a_wait_have_retry_after():
     class ThrottledSupplier:
         name = "throttled"

@@ -3,6 +3,8 @@
 import asyncio
 import re
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from conftest import LINK, SRT
@@ -104,6 +106,40 @@ def test_account_credits_are_charged_and_granted(service, mailer):
         service.client(key).me()
     with pytest.raises(vt.ServiceRefused):
         client.get(LINK, "en", idempotency_key="order-1" * 100)
+
+
+def test_running_idempotency_key_is_waited_for(mailer):
+    started, released = threading.Event(), threading.Event()
+
+    class SlowSupplier(GateSupplier):
+        def supply(self, request):
+            if request.video_id == "aaaaaaaaaaa":
+                started.set()
+                released.wait(20)
+            else:
+                time.sleep(1.5)
+            return super().supply(request)
+
+    with Service(suppliers=[SlowSupplier()], mailer=mailer) as service, ThreadPoolExecutor(3) as pool:
+        client = service.client()
+        client.register("ann@example.org")
+        client.verify(mailer.token("ann@example.org"))
+        before = client.me().credits_remaining
+
+        def get(link):
+            return client.get(link, "en", idempotency_key=link)
+
+        assert len({transcript.text for transcript in pool.map(get, 3 * [LINK])}) == 1
+        assert client.me().credits_remaining == before - 1
+        first = pool.submit(get, "https://youtu.be/aaaaaaaaaaa")
+        try:
+            assert started.wait(20)
+            with pytest.raises(vt.ServiceConflict) as raised:
+                get("https://youtu.be/aaaaaaaaaaa")
+        finally:
+            released.set()
+        assert raised.value.retry_after == 1
+        assert first.result().title == "Gate" and client.me().credits_remaining == before - 2
 
 
 def test_service_invalid_input_raises_error(service):

@@ -3,6 +3,7 @@
 import copy
 import datetime
 import json
+import math
 import pickle
 
 import pydantic
@@ -122,6 +123,9 @@ def test_json_pickle_and_dicts_keep_words_and_metadata():
     assert dicts[0]["words"][1] == {"text": "go", "start": 0.7, "duration": 0.033} and "words" not in dicts[1]
     assert all("words" not in segment for segment in transcript.to_dicts(words=False))
     assert Transcript.from_dicts(LINK, dicts, metadata=METADATA, chapters=CHAPTERS)[0].words == WORDS
+    # The records of a `pandas.DataFrame`.
+    records = [{**segment, "words": segment.get("words", math.nan)} for segment in dicts]
+    assert list(Transcript.from_dicts(LINK, records)) == list(Transcript.from_dicts(LINK, dicts))
     with pytest.raises(ValueError, match="item 0"):
         Transcript.from_dicts(LINK, [{"text": "a", "start": 0, "words": [7]}])
 

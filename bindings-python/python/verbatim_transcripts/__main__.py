@@ -127,8 +127,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run() -> NoReturn:
     try:
         sys.exit(main())
-    except BrokenPipeError:
-        # The reader of the output has left; the interpreter must not write to it again.
+    except OSError as error:
+        # The reader of the output has left, or the disk is full: the interpreter must not write to it again.
+        if not isinstance(error, BrokenPipeError):
+            print(error, file=sys.stderr)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(_FAILED)
     except KeyboardInterrupt:

@@ -249,7 +249,7 @@ class Client(Closable):
         self._is_account = key.startswith("vba_")
 
     def register(self, email: str) -> str:
-        """Requests a verification mail; returns the message of the server."""
+        """Requests a verification email; returns the message of the server."""
         return str(self._connection.register(email).wait()[0]["message"])
 
     async def aregister(self, email: str) -> str:
@@ -257,7 +257,7 @@ class Client(Closable):
         return str((await self._connection.register(email))[0]["message"])
 
     def verify(self, token: str, *, confirmed: bool = False) -> str:
-        """Redeems the token of a verification mail; the client continues with the key of the account.
+        """Redeems the token of a verification email; the client continues with the key of the account.
 
         Returns the key, which no other response contains.
 

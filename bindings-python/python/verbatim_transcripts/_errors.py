@@ -47,6 +47,7 @@ All of them can be pickled; their data is in attributes.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import ClassVar
 
 __all__ = [
     "AgeRestricted",
@@ -147,18 +148,20 @@ class TranscriptUnavailable(VerbatimError):
     platform: str
     #: The id of the video, or the code of an unresolved short link.
     video_id: str
+    #: The reason if none is passed: task queues such as Celery recreate an exception from its message alone.
+    _reason: ClassVar[str] = ""
 
     def __init__(
         self,
         message: str = "",
-        reason: str = "fetch_error",
+        reason: str | None = None,
         watch_url: str = "",
         platform: str = "",
         video_id: str = "",
         retry_after: float | None = None,
     ) -> None:
         super().__init__(message, retry_after)
-        self.reason = reason
+        self.reason = self._reason if reason is None else reason
         self.watch_url = watch_url
         self.platform = platform
         self.video_id = video_id
@@ -180,33 +183,49 @@ class VideoUnavailable(TranscriptUnavailable):
 class PrivateVideo(VideoUnavailable):
     """The video is private. Remembered for 24 hours."""
 
+    _reason = "private"
+
 
 class RemovedVideo(VideoUnavailable):
     """The video was removed, or never existed. Remembered for 24 hours."""
+
+    _reason = "removed"
 
 
 class RegionBlocked(VideoUnavailable):
     """The video is not available in the region of this server: use a proxy. Remembered for 24 hours."""
 
+    _reason = "region"
+
 
 class PaidVideo(VideoUnavailable):
     """The video must be paid for. Remembered for 24 hours."""
+
+    _reason = "payment"
 
 
 class AgeRestricted(VideoUnavailable):
     """The video is only for viewers of a certain age. Remembered for 15 minutes."""
 
+    _reason = "age"
+
 
 class LoginRequired(VideoUnavailable):
     """The platform shows the video to logged-in users only. Remembered for 15 minutes."""
+
+    _reason = "login"
 
 
 class MembersOnly(VideoUnavailable):
     """The video is only for members of a channel or a subscription. Remembered for 15 minutes."""
 
+    _reason = "members"
+
 
 class LiveVideo(VideoUnavailable):
     """The video is live: its captions appear later. Remembered for 15 minutes."""
+
+    _reason = "live"
 
 
 class UpcomingVideo(VideoUnavailable):
@@ -215,17 +234,25 @@ class UpcomingVideo(VideoUnavailable):
     Remembered until the start, at most 7 days; for 15 minutes if the start is unknown.
     """
 
+    _reason = "upcoming"
+
 
 class WithdrawnVideo(VideoUnavailable):
     """The operator of the archive has taken the transcript down."""
+
+    _reason = "withdrawn"
 
 
 class NoCaptions(TranscriptUnavailable):
     """Every supplier reports that the video has no captions. Remembered for 6 hours."""
 
+    _reason = "no_captions"
+
 
 class LanguageNotFound(TranscriptUnavailable):
     """The video has captions, but none in the requested language. Remembered for 6 hours."""
+
+    _reason = "no_language"
 
     #: The languages of the video's captions, without machine translations; empty if unknown.
     available: list[str]
@@ -233,7 +260,7 @@ class LanguageNotFound(TranscriptUnavailable):
     def __init__(
         self,
         message: str = "",
-        reason: str = "no_language",
+        reason: str | None = None,
         watch_url: str = "",
         platform: str = "",
         video_id: str = "",
@@ -247,9 +274,13 @@ class LanguageNotFound(TranscriptUnavailable):
 class RateLimited(TranscriptUnavailable):
     """The platform throttles or blocks the address: wait, or use a proxy or another supplier."""
 
+    _reason = "rate_limited"
+
 
 class FetchFailed(TranscriptUnavailable):
     """A failed fetch: a retry may succeed, but not after a bug of a custom supplier, which is the ``__cause__``."""
+
+    _reason = "fetch_error"
 
 
 class NotArchived(TranscriptUnavailable):
@@ -258,13 +289,15 @@ class NotArchived(TranscriptUnavailable):
     With ``fetch=False`` the text lists the archived languages of the video, if there are any.
     """
 
+    _reason = "needs_verification"
+
     #: The archived languages of the video, without machine translations.
     available: list[str]
 
     def __init__(
         self,
         message: str = "",
-        reason: str = "needs_verification",
+        reason: str | None = None,
         watch_url: str = "",
         platform: str = "",
         video_id: str = "",
@@ -277,6 +310,8 @@ class NotArchived(TranscriptUnavailable):
 
 class NotConfigured(TranscriptUnavailable):
     """No supplier is configured for the platform, or its settings are wrong or outdated."""
+
+    _reason = "config_error"
 
 
 class ListUnavailable(VerbatimError):
@@ -294,41 +329,57 @@ class ListUnavailable(VerbatimError):
     reason: str
     #: The address of the list.
     url: str
+    #: The reason if none is passed.
+    _reason: ClassVar[str] = ""
 
     def __init__(
-        self, message: str = "", reason: str = "platform_fault", url: str = "", retry_after: float | None = None
+        self, message: str = "", reason: str | None = None, url: str = "", retry_after: float | None = None
     ) -> None:
         super().__init__(message, retry_after)
-        self.reason = reason
+        self.reason = self._reason if reason is None else reason
         self.url = url
 
 
 class PrivateList(ListUnavailable):
     """The playlist is private."""
 
+    _reason = "private"
+
 
 class RemovedList(ListUnavailable):
     """The playlist or channel was removed, or never existed."""
+
+    _reason = "removed"
 
 
 class MissingTab(ListUnavailable):
     """The channel has no videos of this tab, such as no shorts."""
 
+    _reason = "no_tab"
+
 
 class UnviewableList(ListUnavailable):
     """The platform does not show lists of this kind."""
+
+    _reason = "unviewable"
 
 
 class ListRateLimited(ListUnavailable):
     """The platform throttles or blocks the address: wait, or use a proxy."""
 
+    _reason = "throttled"
+
 
 class ListUnreadable(ListUnavailable):
     """The platform responded in an unknown format: a newer version of the package may read it."""
 
+    _reason = "unreadable"
+
 
 class ListFetchFailed(ListUnavailable):
     """A transient failure: a retry may succeed."""
+
+    _reason = "platform_fault"
 
 
 class StorageError(VerbatimError):

@@ -264,7 +264,8 @@ class Transcript(Sequence[Segment]):
         chapters: Iterable[Chapter | tuple[str, float]] | None = None,
     ) -> Transcript:
         """Creates a transcript from dictionaries with `text`, `start` and `duration` in seconds, as `to_dicts` and
-        youtube-transcript-api return them, from tuples of these, or from segments. Dictionaries can have `words`.
+        youtube-transcript-api return them, from tuples of these, or from segments. Dictionaries can have `words`,
+        and `end` in place of `duration`.
 
         Raises `ValueError` if an item is none of these, or a time is out of range.
         """

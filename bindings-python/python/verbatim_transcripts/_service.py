@@ -20,7 +20,11 @@ __all__ = ["LocalClient", "Service"]
 
 
 class LocalClient(Client):
-    """A client of a :class:`Service` in this process, with all methods of :class:`Client`."""
+    """A client of a :class:`Service` in this process, with all methods of :class:`Client`.
+
+    A call whose ``idempotency_key`` belongs to a running call waits up to 3 seconds for it, then it raises
+    `ServiceConflict`. The exceptions of custom stores are in the log only.
+    """
 
     def __init__(self, engine: Engine, key: str | None) -> None:
         self._connection = engine.connect(key)
@@ -142,7 +146,7 @@ class Service(Transcripts):
     def grant(self, who: str, credits: int, *, id: str | None = None, memo: str = "granted") -> int:
         """Grants credits to an account, once per `id`; returns its remaining credits.
 
-        :param who: the e-mail address or the id of the account.
+        :param who: the email address or the id of the account.
         :raises NotFoundError: the account does not exist.
         """
         _, remaining = self._engine.grant(who, credits, id or _new_id(), memo).wait()

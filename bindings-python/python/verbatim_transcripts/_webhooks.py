@@ -54,6 +54,10 @@ def verify_webhook(
     # A `WebhookSecret` is a tuple, whose times are no secrets.
     secret = secret.secret if isinstance(secret, WebhookSecret) else secret
     secrets = [secret] if isinstance(secret, str) else list(secret)
+    if header is not None and not isinstance(header, str):
+        raise TypeError(f"header must be a str, not {type(header).__name__}")
+    if not all(isinstance(one, str) for one in secrets):
+        raise TypeError("secret must be a str, a WebhookSecret or an iterable of str")
     if not secrets or not all(map(str.strip, secrets)):
         raise ValueError("there is no secret, or one is empty")
     body = payload.encode() if isinstance(payload, str) else bytes(payload)
