@@ -358,7 +358,10 @@ fn transcript(video: &VideoId, draft: ImportDraft) -> Result<Transcript> {
         duration_ms: draft.duration_ms,
         track: TrackInfo {
             language: draft.language.unwrap_or_else(LanguageTag::unknown),
-            kind: draft.kind.unwrap_or(TrackKind::Human),
+            kind: draft.kind.unwrap_or(match draft.is_recognised {
+                true => TrackKind::Generated,
+                false => TrackKind::Human,
+            }),
             name: draft.name,
             original: draft.original,
         },

@@ -4,6 +4,7 @@ mod details;
 #[cfg(feature = "encodings")]
 mod encodings;
 mod json;
+mod recognised;
 
 use transcript_core::{
     Error, Result,
@@ -36,8 +37,10 @@ pub struct ImportDraft {
     pub metadata: VideoMetadata,
     /// The language.
     pub language: Option<LanguageTag>,
-    /// How the text was made; `None`: by a person.
+    /// How the text was made; `None`: as [`ImportDraft::is_recognised`] says.
     pub kind: Option<TrackKind>,
+    /// Whether values of a recognizer in the body show that a machine recognised the speech.
+    pub is_recognised: bool,
     /// Name of the track.
     pub name: Option<String>,
     /// Whether the track is known to be in the spoken language.
@@ -69,7 +72,7 @@ impl ImportDraft {
     /// Reads the transcripts of a body in any known format; at least one.
     ///
     /// Known are captions (WebVTT, SRT, SBV, TTML, YouTube's XML and JSON, TikTok's JSON), our own export, the JSON of
-    /// the lookup API (specification 2.2) and of the v1 API (specification 2.5), and the output of
+    /// the lookup API (specification 2.2) and of the v1 API (specification 2.5), the JSON of Whisper, and the output of
     /// youtube-transcript-api: a list of `{text, start, duration}`, an object with `snippets`, or an object from video
     /// ids to either. Several objects that name their videos are a list, or JSON lines.
     ///
@@ -80,6 +83,8 @@ impl ImportDraft {
     }
 
     /// Reads like [`ImportDraft::read`]; of TTML in several languages, the one that matches `language` is read.
+    ///
+    /// The language also helps to guess an encoding.
     ///
     /// # Errors
     /// As [`ImportDraft::read`].
@@ -94,8 +99,9 @@ impl ImportDraft {
             None => body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body),
         };
         match text.trim_ascii_start() {
-            [b'[', rest @ ..] if is_in_brackets(rest) => Err(Error::invalid(
-                "the text looks like ASS, LRC or the console text of a recognizer: convert it to SRT or WebVTT",
+            text if is_other_format(text) => Err(Error::invalid(
+                "the text looks like ASS, LRC, MicroDVD, SubViewer or the console text of a recognizer: convert it \
+                 to SRT or WebVTT",
             )),
             [b'[' | b'{', ..] => json::read(text),
             _ => Ok(vec![Self::from_captions(body, language)?]),
@@ -104,19 +110,20 @@ impl ImportDraft {
 
     fn from_captions(body: &[u8], language: Option<&LanguageTag>) -> Result<Self> {
         #[cfg(feature = "encodings")]
-        let (body, encoding) = encodings::to_utf8(body);
+        let (body, encoding) = encodings::to_utf8(body, language);
         #[cfg(not(feature = "encodings"))]
         let (body, encoding) = (std::borrow::Cow::Borrowed(body), None);
         let read = captions::parse_with_report_in(&body, language);
         let read = read.map_err(|error| Error::invalid(error.to_string()))?;
         let ParsedCaptions { segments, unreadable, left_out, language, kind } = read;
-        if let Some(kind) = kind.filter(|kind| UNSPOKEN_KINDS.contains(&kind.as_str())) {
+        if let Some(kind) = kind.as_deref().filter(|kind| UNSPOKEN_KINDS.contains(kind)) {
             return Err(Error::invalid(format!(
                 "the header declares {kind}, which are not spoken in the video"
             )));
         }
         let language = language.filter(|language| *language != LanguageTag::unknown());
-        Ok(Self { segments, unreadable, left_out, encoding, language, ..Self::default() })
+        let is_recognised = recognised::is_recognised(&body, kind.as_deref());
+        Ok(Self { segments, unreadable, left_out, encoding, language, is_recognised, ..Self::default() })
     }
 
     /// Sets the video.
@@ -177,13 +184,22 @@ fn utf16_json(body: &[u8]) -> Option<String> {
     Some(char::decode_utf16(units()).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect())
 }
 
-/// Whether the text after a `[` is a name or a time in brackets and no JSON: `Script Info]`, `00:12.00]`.
-fn is_in_brackets(rest: &[u8]) -> bool {
-    let end = rest.iter().position(|byte| b"]\n\"{[".contains(byte));
-    let inner = end.and_then(|end| rest.split_at_checked(end));
-    inner.is_some_and(|(inner, rest)| {
-        rest.starts_with(b"]") && (inner.contains(&b':') || inner.eq_ignore_ascii_case(b"Script Info"))
-    })
+/// Whether a text is no JSON but begins with a name, a time or a frame number in brackets.
+///
+/// Such are `[Script Info]`, `[00:12.00]` and `{25}`.
+fn is_other_format(text: &[u8]) -> bool {
+    let Some((open, rest)) = text.split_first() else { return false };
+    let end = rest.iter().position(|byte| b"]}\n\"{[".contains(byte));
+    let Some((inner, rest)) = end.and_then(|end| rest.split_at_checked(end)) else { return false };
+    match open {
+        b'[' => {
+            let is_name = inner.eq_ignore_ascii_case(b"Script Info")
+                || !inner.is_empty() && inner.iter().all(u8::is_ascii_uppercase);
+            rest.starts_with(b"]") && (inner.contains(&b':') || is_name)
+        }
+        b'{' => rest.starts_with(b"}") && !inner.is_empty() && inner.iter().all(u8::is_ascii_digit),
+        _ => false,
+    }
 }
 
 fn text(name: &str, text: Option<&str>) -> Result<Option<String>> {

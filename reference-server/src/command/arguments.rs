@@ -225,8 +225,8 @@ impl OutputFormat {
   verbatim import Downloads/subtitles --dry-run
   verbatim import transcripts.json backup
 
-Formats: WebVTT, SRT, SBV, TTML, YouTube's XML and json3, TikTok's JSON; `verbatim archive export`; JSON of the \
-lookup API; JSON of youtube-transcript-api.
+Formats: WebVTT, SRT, SBV, TTML, YouTube's XML and json3, TikTok's and Whisper's JSON; `verbatim archive export`; JSON \
+of the lookup API; JSON of youtube-transcript-api.
 Without --video, the video is read from the file, from the .info.json of yt-dlp next to it, or from its \
 name: 'Title [ID].en.vtt', 'Title-ID.en.vtt', 'ID.en.srt', 'video_site/ID/en.vtt'. Without --lang, so is the \
 language, also from the header of WebVTT (Language: en). Title, author, date, description and chapters are \
@@ -251,7 +251,7 @@ pub(super) struct ImportArgs {
     /// Author of the video, with one file only
     #[arg(long)]
     pub(super) author: Option<String>,
-    /// Mark the text as recognised by a machine
+    /// Mark the text as recognised by a machine, as automatic captions of YouTube and Whisper's JSON are without it
     #[arg(long)]
     pub(super) generated: bool,
     /// Replace archived transcripts in that language

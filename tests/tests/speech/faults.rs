@@ -54,13 +54,27 @@ async fn speech_service_failures_map_to_reasons() -> Result<()> {
         (200, "", "unreadable", 2),
         (200, r#"{"error":"no audio"}"#, "unreadable", 2),
         (200, r#"{"segments":[{"start":1e999,"text":"a"}]}"#, "unreadable", 2),
-        (200, r#"{"text":"a b","segments":[{"start":9e9,"end":9e9,"text":"a"}]}"#, "unreadable", 2),
+        (200, r#"{"text":"a","segments":[{"start":9e9,"end":9e9,"text":"a"}]}"#, "unreadable", 2),
+        (200, r#"{"text":"","segments":[],"error":"CUDA out of memory"}"#, "unreadable", 2),
+        (200, r#"{"duration":0.8,"segments":[{"start":0,"end":0.2,"text":"a"}]}"#, "unreadable", 2),
         (200, r#"{"text":"a","segments":[{"start":3,"text":"a"},{"start":0,"text":"b"}]}"#, "unreadable", 2),
     ] {
         let (error, request_count) = failure(move || FakeReply::new(status, "", body), AMPLE).await?;
         assert_eq!((error.reason().as_str(), request_count), (reason, requests), "{status} {body}: {error}");
         assert!(!error.message().contains("test-key") && !error.message().contains("127.0.0.1"), "{error}");
     }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn speech_duration_of_last_segment_is_no_sign_of_missing_text() -> Result<()> {
+    let segments = json!([{"start": 0.0, "end": 0.5, "text": "Hello."}]);
+    let body = json!({"text": "Hello.", "duration": 0.5, "segments": segments});
+    let service = FakeService::start(move |_, _| FakeReply::json(&body)).await?;
+    let options = SpeechOptions { part: Duration::from_secs(60), ..options(&service.base_url) };
+    let supplied = transcribe_file(short_tones()?, options).await??;
+    assert_eq!(supplied.transcripts[0].segments[0].text, "Hello.");
+    assert_eq!(service.requests().len(), 1);
     Ok(())
 }
 

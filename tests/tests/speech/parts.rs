@@ -208,20 +208,22 @@ async fn speech_service_without_timestamps_gets_short_chunks() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn speech_single_odd_response_is_not_remembered() -> Result<()> {
-    let service = FakeService::start(|request, index| match index {
-        0 => FakeReply::json(&json!({"text": "All of it.", "segments": []})),
-        _ => whole_chunk(request, index),
-    })
-    .await?;
-    let options = SpeechOptions { part: Duration::from_secs(600), ..options(&service.base_url) };
-    let proxy = video(tones(50)?)?;
-    let transcriber = transcriber(&proxy, options)?;
-    // The whole audio is sent, then short chunks; the next video is sent as a whole again.
-    for requests in [4, 5] {
-        transcribe(&transcriber, None, Arc::new(RecordedStages::default())).await??;
-        assert_eq!(service.requests().len(), requests);
+    for odd in [json!([]), json!([{"start": 0, "end": 1, "text": "All"}])] {
+        let service = FakeService::start(move |request, index| match index {
+            0 => FakeReply::json(&json!({"text": "All of it.", "segments": odd})),
+            _ => whole_chunk(request, index),
+        })
+        .await?;
+        let options = SpeechOptions { part: Duration::from_secs(600), ..options(&service.base_url) };
+        let proxy = video(tones(50)?)?;
+        let transcriber = transcriber(&proxy, options)?;
+        // The whole audio is sent, then short chunks; the next video is sent as a whole again.
+        for requests in [4, 5] {
+            transcribe(&transcriber, None, Arc::new(RecordedStages::default())).await??;
+            assert_eq!(service.requests().len(), requests);
+        }
+        assert_eq!(service.requests()[4].field("response_format").as_deref(), Some("verbose_json"));
     }
-    assert_eq!(service.requests()[4].field("response_format").as_deref(), Some("verbose_json"));
     Ok(())
 }
 

@@ -31,7 +31,7 @@ const FOLDER: &str = "/amplify_video/9001/pl/mp4a/32000/";
 /// Length of the audio in seconds.
 const SECONDS: u32 = 7;
 
-/// The recorded post without its media files.
+/// The recorded post without its media files, and as long as the audio.
 fn post() -> Result<ReplayResponse> {
     fn without_files(value: &mut Value) {
         match value {
@@ -39,7 +39,12 @@ fn post() -> Result<ReplayResponse> {
                 items.retain(|item| item["content_type"] != "video/mp4");
                 items.iter_mut().for_each(without_files);
             }
-            Value::Object(fields) => fields.values_mut().for_each(without_files),
+            Value::Object(fields) => {
+                if let Some(length) = fields.get_mut("duration_millis") {
+                    *length = (SECONDS * 1_000).into();
+                }
+                fields.values_mut().for_each(without_files);
+            }
             _ => {}
         }
     }
@@ -171,7 +176,14 @@ async fn speech_playlist_with_invalid_part_is_unreadable() -> Result<()> {
         files.push((last.clone(), response));
         files
     };
+    // Parts that are missing at the start, in the middle or at the end.
+    let lines = list.lines().map(|line| if line.starts_with("#EXTINF:") { "#EXTINF:0.1," } else { line });
+    let short = lines.collect::<Vec<_>>().join("\n");
     for (list, files, expect) in [
+        (list.replace("#EXT-X-MEDIA-SEQUENCE:0", "#EXT-X-MEDIA-SEQUENCE:7"), good(&files), "unreadable"),
+        (list.replacen("#EXTINF", "#EXT-X-GAP\n#EXTINF", 1), good(&files), "unreadable"),
+        (list.replace("#EXT-X-ENDLIST", ""), good(&files), "unreadable"),
+        (short, good(&files), "unreadable"),
         (list.replace(&last, "https://evil.example/x.m4s"), good(&files), "unreadable"),
         (list.replace(&last, "https://127.0.0.1/x.m4s"), good(&files), "unreadable"),
         (list.replace(&last, "http://video.twimg.com/x.m4s"), good(&files), "unreadable"),

@@ -95,6 +95,55 @@ async fn x_unreadable_part_of_captions_is_an_error() -> Result<()> {
     Ok(())
 }
 
+/// What such a playlist lists would be archived as the whole.
+#[tokio::test]
+async fn x_playlist_of_part_of_captions_is_an_error() -> Result<()> {
+    let (part, end) = (format!("#EXTINF:9,\n{WORDS}\n"), "#EXT-X-ENDLIST\n");
+    for list in [
+        String::new(),
+        part.repeat(2),
+        format!("#EXT-X-MEDIA-SEQUENCE:7\n{part}{part}{end}"),
+        format!("{part}#EXT-X-GAP\n{part}{end}"),
+        format!("#EXT-X-KEY:METHOD=AES-128,URI=\"k\"\n{part}{end}"),
+        format!("#EXT-X-BYTERANGE:30@0\n{part}{end}"),
+    ] {
+        let subtitle_list = vec![ReplayResponse::text(format!("#EXTM3U\n{list}"))];
+        let (outcome, proxy) = replay_script(XFixture { subtitle_list, ..XFixture::good()? }).await?;
+        check_failure(&outcome, "unreadable")?;
+        assert_eq!(proxy.count(|request| request.path == WORDS), 0, "{list}");
+    }
+    Ok(())
+}
+
+/// Joined, the cues of one part would be at the times of another, or missing.
+#[tokio::test]
+async fn x_parts_that_differ_in_time_base_or_encoding_are_an_error() -> Result<()> {
+    let part = |map: &str, second: u32| {
+        format!("WEBVTT\n{map}\n00:0{second}.000 --> 00:0{second}.900\nAt {second}.\n")
+    };
+    let utf16 = |text: &str| {
+        let units = std::iter::once(0xFEFF).chain(text.encode_utf16());
+        ReplayResponse::bytes("text/vtt", units.flat_map(u16::to_le_bytes).collect::<Vec<_>>())
+    };
+    let map = |mpegts: u32| format!("X-TIMESTAMP-MAP=MPEGTS:{mpegts},LOCAL:00:00:00.000\n");
+    let first = || ReplayResponse::text(part(&map(900_000), 1));
+    let list = format!("#EXTM3U\n{}#EXT-X-ENDLIST\n", format!("#EXTINF:9,\n{WORDS}\n").repeat(2));
+    for (second, expect) in [
+        (ReplayResponse::text(part(&map(1_800_000), 2)), "unreadable"),
+        (ReplayResponse::text(part("", 2)), "unreadable"),
+        (utf16(&part(&map(900_000), 2)), "unreadable"),
+        (ReplayResponse::text(part(&map(900_000), 2)), "transcript"),
+        (ReplayResponse::text("WEBVTT\n\n"), "transcript"),
+    ] {
+        let subtitle_list = vec![ReplayResponse::text(list.clone())];
+        let captions = vec![first(), second];
+        let fixture = XFixture { subtitle_list, captions, ..XFixture::good()? };
+        let (outcome, _) = replay_script(fixture).await?;
+        assert_eq!(reason(&outcome), expect, "{outcome:?}");
+    }
+    Ok(())
+}
+
 /// A failure of the first API that passes is repeated if the other one does not have the post, or fails.
 #[tokio::test]
 async fn x_passing_fault_is_retried_without_other_api() -> Result<()> {

@@ -48,7 +48,7 @@ async fn x_foreign_playlist_address_is_not_requested() -> Result<()> {
     for address in &elsewhere(&trap)? {
         let master = format!("#EXTM3U\n#EXT-X-MEDIA:TYPE=SUBTITLES,LANGUAGE=\"en\",URI=\"{address}\"\n");
         check(XFixture { master: vec![ReplayResponse::text(master)], ..XFixture::good()? }, address).await?;
-        let subtitle_list = format!("#EXTM3U\n#EXTINF:9,\n{address}\n");
+        let subtitle_list = format!("#EXTM3U\n#EXTINF:9,\n{address}\n#EXT-X-ENDLIST\n");
         check(
             XFixture { subtitle_list: vec![ReplayResponse::text(subtitle_list)], ..XFixture::good()? },
             address,

@@ -23,7 +23,7 @@ use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script};
 use crate::{
     install::installed,
     social::{
-        start_replay,
+        self, start_replay,
         supplier_calls::{CallOutcome, PatientMonitor, http, reason},
     },
 };
@@ -89,6 +89,44 @@ async fn ytdlp_transcripts_equal_platform_suppliers() -> Result<()> {
         let expect = fetch(own.as_ref(), platform, video, None).await?;
         check_same(&found, &expect).with_context(|| format!("{recording}: {:?}", proxy.unexpected()))?;
         ensure!(proxy.unexpected().is_empty(), "{:?}", proxy.unexpected());
+    }
+    Ok(())
+}
+
+/// By default yt-dlp skips a part that is missing, and exits successfully.
+#[tokio::test(flavor = "multi_thread")]
+async fn ytdlp_captions_without_one_part_are_an_error() -> Result<()> {
+    const FILES: &str = "video.twimg.com";
+    const PARTS: &str = "/subtitles/ext_tw_video/9005/pu/0/";
+    let file = |name: &str| social::read_recording("x", name);
+    let files = concat!(env!("CARGO_MANIFEST_DIR"), "/recordings/x/files");
+    let list = std::fs::read_to_string(format!("{files}/subs-parts.m3u8"))?;
+    // yt-dlp reads no list that begins with a byte order mark.
+    let main = std::fs::read_to_string(format!("{files}/master-parts.m3u8"))?;
+    let main = main.trim_start_matches('\u{feff}');
+    let without_end = list.replace("#EXT-X-ENDLIST", "");
+    for (list, second, expect) in [
+        (&list, file("files/p1.vtt")?, "transcript"),
+        (&list, ReplayResponse::status(404), "unreadable"),
+        (&list, ReplayResponse::status(500), "platform_fault"),
+        (&without_end, file("files/p1.vtt")?, "unreadable"),
+    ] {
+        let playlist = ReplayResponse::text(list);
+        let script = Script::new().rules([
+            Rule::post("api.x.com", "/1.1/guest/activate.json").respond(file("posts/pass.json")?),
+            Rule::get("x.com", "/i/api/graphql/*").respond(file("posts/parts.json")?),
+            Rule::get(FILES, "/ext_tw_video/9005/pl/master.m3u8").respond(ReplayResponse::text(main)),
+            Rule::get(FILES, "/ext_tw_video/9005/pu/pl/s0/p.m3u8").respond(playlist),
+            Rule::get(FILES, &format!("{PARTS}p0.vtt")).respond(file("files/p0.vtt")?),
+            Rule::get(FILES, &format!("{PARTS}p1.vtt")).respond(second),
+            Rule::get(FILES, &format!("{PARTS}p2.vtt")).respond(file("files/p2.vtt")?),
+        ]);
+        let proxy = ReplayProxy::start(script)?;
+        let (ytdlp, _) = suppliers(&proxy, Platform::X).await?;
+        let outcome = fetch(&ytdlp, Platform::X, "1990000000000000005", None).await?;
+        ensure!(reason(&outcome) == expect, "{list}: {outcome:?}, {:?}", proxy.unexpected());
+        let requests = proxy.count(|request| request.path.ends_with("p1.vtt"));
+        ensure!(requests <= 3, "{requests} requests for the part");
     }
     Ok(())
 }

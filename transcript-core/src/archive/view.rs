@@ -1,11 +1,11 @@
 //! Views of a transcript: words with times, description, chunks, and pages of segments (extensions of both APIs).
 
-use std::{borrow::Cow, ops::Range};
+use std::ops::Range;
 
 use super::StoredTranscript;
 use crate::{
-    captions::{TextFormat, write_webvtt_with_words},
-    transcript::{ChunkOptions, ChunkUnit, Segment, Transcript, chars, fact_lines, front_matter, page_end},
+    captions::TextFormat,
+    transcript::{ChunkOptions, ChunkUnit, Segment, chars, fact_lines, front_matter, page_end},
 };
 
 pub use crate::transcript::{PAGE_CHARS, PAGE_CHARS_MAX};
@@ -128,6 +128,8 @@ impl SegmentPage {
 
 /// Writes a transcript, or the page that a view selects, as text: WebVTT with times of words if the view has them.
 ///
+/// Cues have the ends and numbers that they have in the whole file, so the pages of SRT are together the whole file.
+///
 /// Front matter, if requested, is YAML before Markdown, lines before plain text, and a comment of WebVTT. SRT has no
 /// place for it.
 pub fn write_text(
@@ -136,19 +138,10 @@ pub fn write_text(
     view: TranscriptView,
     has_front_matter: bool,
 ) -> String {
-    let page = SegmentPage::select(stored, view).ok().filter(|page| page.total_chars.is_some());
-    let transcript = match page {
-        Some(page) => {
-            let segments = page.of(stored).to_vec();
-            Cow::Owned(Transcript { segments, ..stored.transcript.without_segments() })
-        }
-        None => Cow::Borrowed(&*stored.transcript),
-    };
-    let text = match format {
-        TextFormat::WebVtt if view.words => write_webvtt_with_words(&transcript.segments),
-        _ => format.format(&transcript),
-    };
     let (transcript, metadata) = (&stored.transcript, &stored.details.metadata);
+    let page = SegmentPage::select(stored, view);
+    let page = page.map_or(0..transcript.segments.len(), |page| page.segments);
+    let text = format.format_page(transcript, page, view.words);
     match format {
         TextFormat::Markdown if has_front_matter => front_matter(transcript, metadata) + &text,
         TextFormat::Text if has_front_matter => fact_lines(transcript, metadata) + "\n" + &text,
@@ -165,7 +158,7 @@ mod tests {
     use super::*;
     use crate::{
         archive::content_digest,
-        transcript::{LanguageTag, TrackInfo, TrackKind, VideoDetails},
+        transcript::{LanguageTag, TrackInfo, TrackKind, Transcript, VideoDetails},
         video::{Platform, VideoId},
     };
 
@@ -215,6 +208,35 @@ mod tests {
         }
         let all = SegmentPage::select(&stored, TranscriptView::default()).unwrap();
         assert_eq!((all.segments, all.next, all.total_chars), (0..6, None, None));
+    }
+
+    #[test]
+    fn subtitle_pages_are_together_the_whole_file() {
+        let mut stored = stored(&["so we met", "him", "No.", "No.", " ", "last"]);
+        let mut transcript = (*stored.transcript).clone();
+        for segment in &mut transcript.segments {
+            // Lines of automatic captions overlap; an unknown duration is 0.
+            segment.duration_ms = if segment.text == "him" { 0 } else { 1_800 };
+        }
+        stored.transcript = transcript.into();
+        for format in [TextFormat::Srt, TextFormat::WebVtt] {
+            let whole = write_text(&stored, format, TranscriptView::default(), false);
+            for chars_max in 1..20 {
+                let (mut pages, mut cursor) = (Vec::new(), None);
+                loop {
+                    let page_view = view(cursor, chars_max);
+                    let page = write_text(&stored, format, page_view, false);
+                    pages.push(page.trim_start_matches("WEBVTT\n").trim_matches('\n').to_owned());
+                    cursor = SegmentPage::select(&stored, page_view).unwrap().next;
+                    if cursor.is_none() {
+                        break;
+                    }
+                }
+                pages.retain(|page| !page.is_empty());
+                let whole = whole.trim_start_matches("WEBVTT\n").trim_matches('\n');
+                assert_eq!(pages.join("\n\n"), whole, "{chars_max}");
+            }
+        }
     }
 
     #[test]

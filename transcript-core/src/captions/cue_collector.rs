@@ -154,7 +154,7 @@ impl CueCollector {
         }
     }
 
-    /// Sets the counts of cues that a parser left out.
+    /// Sets the counts of cues that a parser has left out so far.
     pub(super) fn set_left_out(&mut self, left_out: Occurrences) {
         self.left_out = left_out;
     }
@@ -164,7 +164,7 @@ impl CueCollector {
         if self.segments.is_empty() {
             return Err(if self.left_out.count > 0 {
                 CaptionError::malformed(
-                    "The captions have text, but no cue's times can be read, or all are beyond 1,000 hours.",
+                    "The captions have cues, but no cue's times and text can be read, or all are beyond 1,000 hours.",
                 )
             } else {
                 CaptionError::new(CaptionErrorKind::NoCues, "The captions are well formed but have no text.")

@@ -59,7 +59,7 @@ pub(super) struct CueFile {
     left_out: Occurrences,
     /// Number of headers in the middle of the body so far.
     part: usize,
-    /// Whether there was a timing line, valid or not.
+    /// Whether there was a timing line, valid or not, or a fault in place of one.
     has_timing: bool,
     format: MarkupFormat,
 }
@@ -108,6 +108,12 @@ impl CueFile {
         self.left_out.add(Some(line));
     }
 
+    /// Counts a timing line that is cut, or what has replaced cues, in the line with this number.
+    pub(super) fn count_fault(&mut self, line: u64) {
+        self.has_timing = true;
+        self.count_left_out(line);
+    }
+
     /// Ends the open cue.
     pub(super) fn end(&mut self) -> Result<(), CaptionError> {
         let Some(OpenCue { times, line }) = self.open.take() else {
@@ -134,7 +140,8 @@ impl CueFile {
     pub(super) fn finish(mut self) -> Result<CueCollector, CaptionError> {
         self.end()?;
         if !self.has_timing {
-            return Ok(CueCollector::default());
+            // Words instead of cues, as "No speech", are not a part of any.
+            self.left_out = Occurrences::default();
         }
         collect(join_split_cues(self.cues), self.left_out, RepeatUnit::Words)
     }

@@ -6,7 +6,7 @@
 //! this format has pens for styles. Events without text are window definitions, and those with `aAppend` only
 //! move the lines up: both are blank and dropped. Times stay unchanged, so neighbouring segments overlap: each
 //! line is shown for two. Padding and copies of styling tools are removed; see [`super::styling`]. Fields of an
-//! unexpected type count as absent.
+//! unexpected type count as absent, and as left out where they may have text.
 //!
 //! Recognized speech has one segment for each word, with its offset from the event's start (`tOffsetMs`); the first
 //! has none. Captions written by people have no offsets, hence no words.
@@ -24,6 +24,7 @@ use super::{
     lenient::{
         LenientList, LenientMillis, LenientObject, LenientText, TextItem, accept_other_types, parse_object,
     },
+    parsed::Occurrences,
     styling,
     time_marks::{TimeMark, TimedLine},
 };
@@ -46,13 +47,13 @@ struct Json3Event<'a> {
     #[serde(default, rename = "wpWinPosId")]
     place: LenientMillis,
     #[serde(borrow, default, rename = "segs")]
-    pieces: Json3Segments<'a>,
+    pieces: Option<Json3Segments<'a>>,
 }
 
 #[derive(Deserialize)]
 struct Json3Segment<'a> {
     #[serde(borrow, default)]
-    utf8: LenientText<'a>,
+    utf8: Option<LenientText<'a>>,
     #[serde(default, rename = "tOffsetMs")]
     offset: LenientMillis,
 }
@@ -61,11 +62,17 @@ struct Json3Segment<'a> {
 ///
 /// It is joined while it is read, so that a body of countless empty segments takes no memory.
 #[derive(Default)]
-struct Json3Segments<'a>(TimedLine<'a>);
+struct Json3Segments<'a> {
+    line: TimedLine<'a>,
+    /// Whether a part has an unexpected type, so that text may be missing.
+    is_partial: bool,
+}
 
 impl TextItem for Json3Event<'_> {
     fn is_blank(&self) -> bool {
-        cue_collector::is_blank(&self.pieces.0.text)
+        let is_blank =
+            |pieces: &Json3Segments<'_>| !pieces.is_partial && cue_collector::is_blank(&pieces.line.text);
+        self.pieces.as_ref().is_none_or(is_blank)
     }
 }
 
@@ -74,15 +81,24 @@ impl<'de: 'a, 'a> Deserialize<'de> for Json3Segments<'a> {
         struct Json3SegmentsVisitor<'a>(std::marker::PhantomData<&'a ()>);
         impl<'de: 'a, 'a> Visitor<'de> for Json3SegmentsVisitor<'a> {
             type Value = Json3Segments<'a>;
-            accept_other_types!(Json3Segments::default(); unit, bool, number, str, map);
+            accept_other_types!(
+                Json3Segments { is_partial: true, ..Json3Segments::default() };
+                unit, bool, number, str, map
+            );
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Json3Segments<'a>, A::Error> {
-                let mut line = TimedLine::default();
-                while let Some(LenientObject(piece)) =
-                    list.next_element::<LenientObject<Json3Segment<'a>>>()?
-                {
-                    let Some(Json3Segment { utf8: LenientText(Some(text)), offset }) = piece else {
-                        continue;
+                let (mut line, mut is_partial) = (TimedLine::default(), false);
+                while let Some(piece) = list.next_element::<Option<LenientObject<Json3Segment<'a>>>>()? {
+                    let (text, offset) = match piece {
+                        None | Some(LenientObject(Some(Json3Segment { utf8: None, .. }))) => continue,
+                        Some(LenientObject(Some(Json3Segment {
+                            utf8: Some(LenientText(Some(text))),
+                            offset,
+                        }))) => (text, offset),
+                        Some(_) => {
+                            is_partial = true;
+                            continue;
+                        }
                     };
                     if text.is_empty() {
                         continue;
@@ -92,7 +108,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Json3Segments<'a> {
                     line.marks.extend(offset.0.map(mark));
                     line.text += styling::remove_padding(text);
                 }
-                Ok(Json3Segments(line))
+                Ok(Json3Segments { line, is_partial })
             }
         }
         deserializer.deserialize_any(Json3SegmentsVisitor(std::marker::PhantomData))
@@ -107,12 +123,24 @@ pub(super) fn parse(text: &str) -> Result<CueCollector, CaptionError> {
         return Err(CaptionError::not_captions("This is JSON without caption events."));
     }
     let mut cues = CueCollector::default();
-    for event in events.map_or_else(Vec::new, |events| events.0) {
-        // An absent start is the beginning; a start that is not a number is unknown.
-        if let Some(start) = event.start.unwrap_or(LenientMillis(Some(0))).0 {
-            cues.add_line(event.pieces.0, start, event.duration.0.unwrap_or(0), event.place.0)?;
+    let Some(LenientList { items, unreadable }) = events else { return Ok(cues) };
+    let is_partial = |event: &&Json3Event<'_>| event.pieces.as_ref().is_some_and(|pieces| pieces.is_partial);
+    let count = unreadable.saturating_add(items.iter().filter(is_partial).count() as u64);
+    cues.set_left_out(Occurrences { count, lines: Vec::new() });
+    // An absent start is the beginning: it precedes the others, and not all lines begin there. Otherwise it is unknown,
+    // like a start that is not a number.
+    let mut may_lack_start = items.len() == 1 || items.iter().any(|event| event.start.is_some());
+    for event in items {
+        let line = event.pieces.unwrap_or_default().line;
+        let start = match event.start {
+            Some(start) => start.0,
+            None => may_lack_start.then_some(0),
+        };
+        may_lack_start &= start.is_none_or(|start| start <= 0);
+        if let Some(start) = start {
+            cues.add_line(line, start, event.duration.0.unwrap_or(0), event.place.0)?;
         } else {
-            cues.count_left_out(&event.pieces.0.text);
+            cues.count_left_out(&line.text);
         }
     }
     Ok(cues)
@@ -121,7 +149,7 @@ pub(super) fn parse(text: &str) -> Result<CueCollector, CaptionError> {
 #[cfg(test)]
 mod tests {
     use crate::{
-        captions::{CaptionErrorKind, CaptionFormat, SEGMENTS_MAX, parse, parse_as},
+        captions::{CaptionErrorKind, CaptionFormat, SEGMENTS_MAX, parse, parse_as, parse_with_report},
         transcript::Segment,
     };
 
@@ -239,11 +267,51 @@ mod tests {
     }
 
     #[test]
+    fn json3_changed_types_are_reported() {
+        let event = |segments: &str| format!("{{\"tStartMs\":9,\"segs\":{segments}}}");
+        for (changed, expect) in [
+            (event("[{\"utf8\":{\"text\":\"lost\"}},{\"utf8\":\"x\"}]"), 1),
+            (event("[{\"utf8\":[\"lost\"]}]"), 1),
+            (event("[\"lost\",\"lost\"]"), 1),
+            (event("{\"utf8\":\"lost\"}"), 1),
+            ("\"lost\"".to_owned(), 1),
+            (event("null"), 0),
+            (event("[null,{},{\"pPenId\":1},{\"utf8\":null},{\"utf8\":\"\"}]"), 0),
+            ("null,{}".to_owned(), 0),
+        ] {
+            let body = format!("{{\"events\":[{{\"tStartMs\":1,\"segs\":[{{\"utf8\":\"a\"}}]}},{changed}]}}");
+            assert_eq!(parse_with_report(body.as_bytes()).unwrap().left_out.count, expect, "{changed}");
+        }
+    }
+
+    #[test]
+    fn json3_start_may_be_absent_at_beginning_only() {
+        let event = |start: &str| format!("{{{start}\"segs\":[{{\"utf8\":\"a\"}}]}}");
+        let (none, null, zero, later) =
+            (event(""), event("\"tStartMs\":null,"), event("\"tStartMs\":0,"), event("\"tStartMs\":5,"));
+        for (events, expect) in [
+            (vec![&none], Ok(0)),
+            (vec![&none, &none, &later], Ok(0)),
+            (vec![&zero, &none, &later], Ok(0)),
+            (vec![&later, &none], Ok(1)),
+            (vec![&later, &null, &later], Ok(1)),
+            (vec![&none, &none], Err(CaptionErrorKind::Malformed)),
+            (vec![&null, &null, &null], Err(CaptionErrorKind::Malformed)),
+        ] {
+            let events: Vec<_> = events.into_iter().map(String::as_str).collect();
+            let body = format!("{{\"events\":[{}]}}", events.join(","));
+            let left_out = parse_with_report(body.as_bytes()).map(|parsed| parsed.left_out.count);
+            assert_eq!(left_out.map_err(|error| error.kind()), expect, "{body}");
+        }
+    }
+
+    #[test]
     fn json3_unreadable_body_returns_error_kind() {
         let kind = |body: &str| parse_as(CaptionFormat::Json3, body.as_bytes()).unwrap_err().kind();
         assert_eq!(kind("{\"wireMagic\":\"pb3\"}"), CaptionErrorKind::NoCues);
         assert_eq!(kind("{\"events\":[]}"), CaptionErrorKind::NoCues);
         assert_eq!(kind("{\"events\":null,\"wireMagic\":\"pb3\"}"), CaptionErrorKind::NoCues);
+        assert_eq!(kind("{\"events\":{\"0\":{}},\"wireMagic\":\"pb3\"}"), CaptionErrorKind::Malformed);
         assert_eq!(kind("{\"error\":1}"), CaptionErrorKind::NotCaptions);
         assert_eq!(kind("[]"), CaptionErrorKind::NotCaptions);
         assert_eq!(
@@ -252,7 +320,7 @@ mod tests {
         );
         assert_eq!(kind("{\"events\":[}"), CaptionErrorKind::Malformed);
         assert_eq!(kind("{\"events\":[]} more"), CaptionErrorKind::Malformed);
-        let cue = "{\"segs\":[{\"utf8\":\"a\"}]},";
+        let cue = "{\"tStartMs\":1,\"segs\":[{\"utf8\":\"a\"}]},";
         assert_eq!(
             kind(&format!("{{\"events\":[{}0]}}", cue.repeat(SEGMENTS_MAX + 1))),
             CaptionErrorKind::TooLarge

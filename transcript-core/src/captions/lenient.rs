@@ -130,8 +130,13 @@ pub(super) trait TextItem {
     fn is_blank(&self) -> bool;
 }
 
-/// Items with text, at most one more than [`SEGMENTS_MAX`]. Empty for anything but a list.
-pub(super) struct LenientList<T>(pub(super) Vec<T>);
+/// Items of a list. Anything but a list has none, and counts as an unreadable item.
+pub(super) struct LenientList<T> {
+    /// Items with text, at most one more than [`SEGMENTS_MAX`].
+    pub(super) items: Vec<T>,
+    /// Number of items that are not objects: they may have text. A null has none.
+    pub(super) unreadable: u64,
+}
 
 impl<'de, T: Deserialize<'de> + TextItem> Deserialize<'de> for LenientList<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -140,14 +145,16 @@ impl<'de, T: Deserialize<'de> + TextItem> Deserialize<'de> for LenientList<T> {
         impl<'de, T: Deserialize<'de> + TextItem> Visitor<'de> for LenientListVisitor<T> {
             type Value = LenientList<T>;
 
-            accept_other_types!(LenientList(Vec::new()); unit, bool, number, str, map);
+            accept_other_types!(LenientList { items: Vec::new(), unreadable: 1 }; unit, bool, number, str, map);
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<LenientList<T>, A::Error> {
-                let mut items = Vec::new();
-                while let Some(LenientObject(item)) = list.next_element::<LenientObject<T>>()? {
+                let (mut items, mut unreadable) = (Vec::new(), 0);
+                while let Some(item) = list.next_element::<Option<LenientObject<T>>>()? {
+                    let Some(LenientObject(item)) = item else { continue };
+                    unreadable += u64::from(item.is_none());
                     items.extend(item.filter(|item| items.len() <= SEGMENTS_MAX && !item.is_blank()));
                 }
-                Ok(LenientList(items))
+                Ok(LenientList { items, unreadable })
             }
         }
 

@@ -38,8 +38,8 @@ pub struct ParsedCaptions {
     pub unreadable: Occurrences,
     /// Text that is in no segment.
     ///
-    /// That is cues whose times are unreadable or beyond [`super::TIME_MAX_MS`], blocks of lines without times, and in
-    /// TTML the cues of translations beside the main language.
+    /// That is cues whose times are unreadable or beyond [`super::TIME_MAX_MS`], cues of which a part is unreadable,
+    /// blocks of lines without times, and in TTML the cues of translations beside the main language.
     pub left_out: Occurrences,
     /// Language named by the body: `Language:` in the WebVTT header, `xml:lang` in TTML, of the root or of a `div`.
     pub language: Option<LanguageTag>,

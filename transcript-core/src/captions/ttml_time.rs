@@ -1,7 +1,8 @@
 //! TTML times: clock times (`00:00:01.5`, `00:00:01:12`) and offsets (`1.5s`, `36f`, `1000t`).
 //!
 //! A number without a metric is seconds, as in the first drafts of TTML and in Apple's lyrics. SMPTE's separator of
-//! drop-frame times, `00:00:01;12`, is read too.
+//! drop-frame times, `00:00:01;12`, is read too. A clock of NTSC's drop-frame times leaves out two frame numbers in each
+//! minute but every tenth.
 
 use super::{
     decimal::{HUGE, parse_scaled},
@@ -19,6 +20,8 @@ pub(super) struct TimeBase {
     ticks: i64,
     /// Factor and divisor of a clock time: 1, unless the clock counts frames as if their rate were whole.
     clock_scale: (i64, i64),
+    /// Frame numbers that the clock leaves out in nine of ten minutes.
+    dropped_frames: i64,
 }
 
 /// Highest accepted rate, per second.
@@ -43,9 +46,13 @@ impl TimeBase {
         let sub_frames = rate("subFrameRate").unwrap_or(1);
         let ticks = rate("tickRate").or_else(|| Some(frame_rate?.saturating_mul(sub_frames).min(RATE_MAX)));
         let has = |name: &str, expect: &str| root.attribute(name).is_some_and(|value| value.trim() == expect);
-        let counts_frames = has("timeBase", "smpte") && has("dropMode", "nonDrop");
+        let is_ntsc = frame_rate == Some(30) && (numerator, denominator) == (1_000, 1_001);
+        let is_smpte = has("timeBase", "smpte");
+        let drops_frames = is_smpte && is_ntsc && has("dropMode", "dropNTSC");
+        let counts_frames = drops_frames || is_smpte && has("dropMode", "nonDrop");
         Self {
             clock_scale: if counts_frames { (denominator, numerator) } else { (1, 1) },
+            dropped_frames: if drops_frames { 2 } else { 0 },
             frames: frame_rate.unwrap_or(30) * numerator,
             frame_seconds: denominator,
             ticks: ticks.unwrap_or(1),
@@ -76,7 +83,10 @@ impl TimeBase {
     fn clock(&self, text: &str) -> Option<i64> {
         let scaled = |clock: &str| {
             let (factor, divisor) = self.clock_scale;
-            Some(ratio(parse_timestamp(clock)?, factor, divisor))
+            let time = parse_timestamp(clock)?;
+            let minutes = time / 60_000;
+            let dropped = self.dropped_frames * (minutes - minutes / 10);
+            Some(ratio(time, factor, divisor) - ratio(dropped, self.frame_seconds * 1_000, self.frames))
         };
         if text.bytes().filter(|c| matches!(c, b':' | b';')).count() < 3 {
             return scaled(text);
@@ -157,6 +167,16 @@ mod tests {
         check(&format!("{film} ttp:timeBase='media' ttp:dropMode='nonDrop'"), &hour);
         let counted = [("01:00:00:00", Some(3_603_603)), ("00:00:00:24", Some(1_001))];
         check(&format!("{film} ttp:timeBase='smpte' ttp:dropMode='nonDrop'"), &counted);
+        let ntsc = "ttp:frameRate='30' ttp:frameRateMultiplier='1000 1001' ttp:timeBase='smpte'";
+        check(
+            &format!("{ntsc} ttp:dropMode='dropNTSC'"),
+            &[
+                ("00:00:59:29", Some(60_026)),
+                ("00:01:00:02", Some(60_060)),
+                ("00:10:00;00", Some(600_000)),
+                ("01:00:00;00", Some(3_599_997)),
+            ],
+        );
         check(
             "ttp:tickRate='10000000'",
             &[("15400000t", Some(1_540)), ("99999999999999999999t", Some(HUGE / 10_000_000))],

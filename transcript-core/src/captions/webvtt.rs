@@ -2,8 +2,9 @@
 //!
 //! Removed are the header, notes, styles and regions, cue identifiers and settings, and the formatting tags of
 //! [`super::markup`], with the speaker name of a voice tag. Entities are decoded. Line breaks inside a cue stay.
-//! A cue with unreadable times is left out and reported; the others are kept. `X-TIMESTAMP-MAP` is not applied:
-//! in a single file, and in segments that share one map, cue times count from the start of the video.
+//! A cue with unreadable times is left out and reported; the others are kept. Text after a blank line is still text.
+//! `X-TIMESTAMP-MAP` is not applied: in a single file, and in segments that share one map, cue times count from the
+//! start of the video.
 //!
 //! Text that players drop because of an irregularity is kept: times in unusual notation ([`super::timing`]) or
 //! in reverse order, a line with an arrow in a cue's text ("ten --> eleven"), an unclosed `<`, and tags and
@@ -30,70 +31,132 @@ pub(super) fn parse(text: &str) -> Result<CueCollector, CaptionError> {
         text.get(..text.len() - body.len()).map_or(0, |blank_lines| lines(blank_lines).count() - 1);
     let mut file = CueFile::for_webvtt();
     let mut header = WebVttHeader { is_open: true, ..WebVttHeader::default() };
-    let mut outside_block = WebVttBlock::default();
+    let mut block = WebVttBlock::default();
+    // The last timing line, if it is cut and nothing follows it: the file, or this part of a playlist, ended early.
+    let mut cut = None;
     for (line, number) in lines(body).zip(1 + blank_lines as u64..) {
         header.read_line(line);
-        match TimingLine::parse(line) {
-            // The next cue needs no empty line before it; what precedes it there is its identifier.
-            TimingLine::Times(start, end) => {
-                outside_block = WebVttBlock::Nothing;
-                end_before_timing(&mut file)?;
-                file.begin(Some((start, end)), number);
-            }
-            TimingLine::Invalid => {
-                outside_block = WebVttBlock::Nothing;
-                end_before_timing(&mut file)?;
-                file.begin(None, number);
-            }
-            TimingLine::NotTiming if line.is_empty() => {
-                file.end()?;
-                outside_block.end(&mut file);
-            }
-            TimingLine::NotTiming if file.is_open() => file.push_line(line),
-            TimingLine::NotTiming => {
-                if number > 1 + blank_lines as u64 && is_webvtt(line) {
-                    file.begin_part();
-                }
-                outside_block.read_line(line, number);
-            }
+        if is_webvtt(line) {
+            count_cut(&mut file, cut);
         }
+        let timing = TimingLine::parse(line);
+        if !line.is_empty() {
+            cut = (timing != TimingLine::NotTiming && is_cut(line)).then_some(number);
+        }
+        let times = match timing {
+            TimingLine::Times(start, end) => Some((start, end)),
+            TimingLine::Invalid => None,
+            TimingLine::NotTiming => {
+                block.read_line(line, number, &mut file)?;
+                continue;
+            }
+        };
+        // The next cue needs no empty line before it; what precedes it after one is its identifier.
+        match std::mem::replace(&mut block, WebVttBlock::Cue) {
+            WebVttBlock::Cue => end_before_timing(&mut file)?,
+            WebVttBlock::Untimed { length, .. } => {
+                file.truncate(length);
+                file.end()?;
+            }
+            WebVttBlock::Nothing | WebVttBlock::NonText => file.end()?,
+        }
+        file.begin(times, number);
     }
-    outside_block.end(&mut file);
+    block.end(&mut file);
+    count_cut(&mut file, cut);
     let mut cues = file.finish()?;
     (cues.language, cues.kind) = (header.language, header.kind);
     Ok(cues)
 }
 
-/// Block of lines outside of cues that is being read.
+/// Lines up to a blank line.
 #[derive(Clone, Copy, Debug, Default)]
 enum WebVttBlock {
-    /// No block, or only numbers so far.
+    /// No line so far.
     #[default]
     Nothing,
+    /// A cue.
+    Cue,
     /// A header, note, style or region: no text.
     NonText,
-    /// An identifier if times follow, otherwise text that lost its times; in the line with this number.
-    Untimed(u64),
+    /// An identifier if times follow, otherwise text of the cue before it.
+    Untimed { line: u64, length: usize, content: UntimedContent },
+}
+
+/// Content of a block without times; of several lines the last one in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum UntimedContent {
+    /// Numbers and signs: an identifier.
+    Identifier,
+    Text,
+    /// A timing line that is cut, or a page in place of captions.
+    Fault,
+}
+
+impl UntimedContent {
+    fn new(line: &str) -> Self {
+        let has_letter = line.chars().any(char::is_alphabetic);
+        let is_page = ["<html", "<head", "<body", "<!", "<?"]
+            .iter()
+            .any(|tag| line.get(..tag.len()).is_some_and(|start| start.eq_ignore_ascii_case(tag)));
+        if is_page || line.contains(ARROW) || line.contains(':') && !has_letter {
+            Self::Fault
+        } else if has_letter {
+            Self::Text
+        } else {
+            Self::Identifier
+        }
+    }
 }
 
 impl WebVttBlock {
-    fn read_line(&mut self, line: &str, number: u64) {
-        let is_non_text =
-            is_webvtt(line) || ["NOTE", "STYLE", "REGION"].iter().any(|name| line.starts_with(name));
-        match self {
-            Self::Nothing if is_non_text => *self = Self::NonText,
-            Self::Nothing if line.contains(ARROW) || line.chars().any(char::is_alphabetic) => {
-                *self = Self::Untimed(number)
-            }
-            _ => {}
+    /// Reads a line that is no timing line.
+    fn read_line(&mut self, line: &str, number: u64, file: &mut CueFile) -> Result<(), CaptionError> {
+        if line.is_empty() {
+            self.end(file);
+        } else if matches!(self, Self::Nothing) {
+            *self = if is_non_text(line, file) {
+                file.end()?;
+                if is_webvtt(line) {
+                    file.begin_part();
+                }
+                Self::NonText
+            } else {
+                let length = file.payload().len();
+                Self::Untimed { line: number, length, content: UntimedContent::new(line) }
+            };
+        } else if let Self::Untimed { content, .. } = self {
+            *content = (*content).max(UntimedContent::new(line));
         }
+        if file.is_open() {
+            file.push_line(line);
+        }
+        Ok(())
     }
 
+    /// Ends the block at a blank line, after which the cue may have more text.
     fn end(&mut self, file: &mut CueFile) {
-        if let Self::Untimed(line) = std::mem::take(self) {
-            file.count_left_out(line);
+        if let Self::Untimed { line, length, content } = std::mem::take(self) {
+            if content == UntimedContent::Text && file.is_open() {
+                return;
+            }
+            file.truncate(length);
+            match content {
+                UntimedContent::Identifier => {}
+                UntimedContent::Text => file.count_left_out(line),
+                UntimedContent::Fault => file.count_fault(line),
+            }
         }
     }
+}
+
+/// Whether a line begins a block that has no text.
+fn is_non_text(line: &str, file: &CueFile) -> bool {
+    // Some programs write a blank line before fields of the header.
+    let fields = ["Kind:", "Language:"];
+    let names = ["NOTE", "STYLE", "REGION", "X-TIMESTAMP-MAP", "<!--"];
+    let begins = |names: &[&str]| names.iter().any(|name| line.starts_with(name));
+    is_webvtt(line) || begins(&names) || !file.has_timing() && begins(&fields)
 }
 
 /// Metadata in the first block of a file: `Language: en`, `Kind: captions`.
@@ -126,6 +189,23 @@ impl WebVttHeader {
                 self.kind = Some(value.to_ascii_lowercase());
             }
         }
+    }
+}
+
+/// Whether a timing line is cut within its second time, which is shorter than the first one then.
+///
+/// A time with all of its decimals is whole: some programs leave out its hours.
+fn is_cut(line: &str) -> bool {
+    let decimals = |time: &str| time.rsplit_once(['.', ',']).map_or(0, |(_, decimals)| decimals.len());
+    let Some((start, end)) = line.split_once(ARROW) else { return false };
+    let (start, end) = (start.trim(), end.trim());
+    end.len() < start.len() && (decimals(start) == 0 || decimals(end) < decimals(start))
+}
+
+/// Counts the cue of a timing line that was cut, in the line with this number.
+fn count_cut(file: &mut CueFile, line: Option<u64>) {
+    if let Some(line) = line {
+        file.count_left_out(line);
     }
 }
 
@@ -174,9 +254,13 @@ mod tests {
             ("--> 00:06.000\nlost", &[6]),
             ("abc --> 00:06.000\nlost", &[6]),
             ("1.000 --> 2.000\nlost", &[6]),
-            ("behind a blank line", &[6]),
-            ("a\n\nb", &[6, 8]),
+            ("NOTE\n\nbehind a note", &[8]),
+            ("NOTE\n\na\n\nb", &[8, 10]),
+            ("<html>Bad gateway</html>", &[6]),
+            ("<!-- a comment -->", &[]),
+            ("12:30", &[6]),
             ("NOTE a --> b\nno words", &[]),
+            ("X-TIMESTAMP-MAP=LOCAL:00:00:00.000,MPEGTS:900000", &[]),
             ("STYLE\n::cue { color: red }", &[]),
             ("WEBVTT\nX-TIMESTAMP-MAP=LOCAL:00:00:00.000,MPEGTS:900000", &[]),
             ("00:03.000 -->\nlost", &[6]),
@@ -190,6 +274,52 @@ mod tests {
             assert_eq!(parsed.left_out.lines, expect, "{between:?}");
             assert_eq!(parsed.segments.last().unwrap().text, "bye");
         }
+    }
+
+    #[test]
+    fn webvtt_text_after_blank_line_is_text_of_cue() {
+        let body = |text: &str| {
+            format!(
+                "WEBVTT\n\nKind: captions\n\n00:01.000 --> 00:02.000\n{text}\n\nintro\n\
+                 00:03.000 --> 00:04.000\nbye\n"
+            )
+        };
+        for (text, expect) in [
+            ("hello\n\nworld", "hello\n\nworld"),
+            ("hello\n\n\n- two\nlines\n\n7", "hello\n\n\n- two\nlines"),
+            ("\nhello", "hello"),
+            ("hello\n\n// end", "hello\n\n// end"),
+            ("hello\n\nNOTE no text", "hello"),
+        ] {
+            check(&body(text), &[(expect, 1_000, 2_000), ("bye", 3_000, 4_000)]);
+            assert_eq!(parse_with_report(body(text).as_bytes()).unwrap().left_out.count, 0, "{text:?}");
+        }
+        check("WEBVTT\n\n00:01.000 --> 00:02.000\na\n\nb", &[("a\n\nb", 1_000, 2_000)]);
+    }
+
+    #[test]
+    fn webvtt_cut_within_timing_line_is_reported() {
+        let (first, timing) =
+            ("WEBVTT\n\n00:00:01.000 --> 00:00:02.000\nok\n\n", "00:00:02.000 --> 00:00:03.000");
+        for end in "00:".len()..timing.len() {
+            let cut = format!("{first}{}", timing.get(..end).unwrap());
+            assert_eq!(parse_with_report(cut.as_bytes()).unwrap().left_out.lines, [6], "{cut:?}");
+            let parts = format!("{cut}\n\n{}", first.replace('1', "3").replace("02.", "04."));
+            assert_eq!(parse_with_report(parts.as_bytes()).unwrap().left_out.lines, [6], "{parts:?}");
+        }
+        // A cue may be empty, and a text may look like the beginning of a timing line.
+        for end in [
+            timing,
+            "00:02.000 --> 00:03.000 line:0\n",
+            "7",
+            "00:02.000 --> 00:03.000\nat\n12:30",
+            "00:00:02.000 --> 00:03.000\n",
+        ] {
+            let whole = format!("{first}{end}");
+            assert_eq!(parse_with_report(whole.as_bytes()).unwrap().left_out.count, 0, "{whole:?}");
+        }
+        let only = parse_with_report(b"WEBVTT\n\n00:00:01.0").unwrap_err();
+        assert_eq!(only.kind(), CaptionErrorKind::Malformed);
     }
 
     #[test]
@@ -345,5 +475,7 @@ mod tests {
         assert_eq!(kind("WEBVTT"), CaptionErrorKind::NoCues);
         assert_eq!(kind("WEBVTT\n\n00:01.000 --> 00:02.000\n\n"), CaptionErrorKind::NoCues);
         assert_eq!(kind("WEBVTT\n\nNOTE nothing"), CaptionErrorKind::NoCues);
+        assert_eq!(kind("WEBVTT\n\nNo speech\n"), CaptionErrorKind::NoCues);
+        assert_eq!(kind("WEBVTT\n\n<html>Bad gateway</html>\n"), CaptionErrorKind::Malformed);
     }
 }

@@ -69,7 +69,7 @@ pub(super) async fn read_counted(
 /// A body that is read in steps, and decompressed while it arrives.
 pub(super) enum BodyBuffer {
     Plain(BodyContent),
-    Packed(Box<write::GzDecoder<BodyContent>>),
+    Packed(Box<write::MultiGzDecoder<BodyContent>>),
 }
 
 impl BodyBuffer {
@@ -78,7 +78,7 @@ impl BodyBuffer {
         let share = BodyShare::new(budget);
         let content = BodyContent { bytes: Vec::new(), counted: None, max, received: 0, share, fault: None };
         match is_packed {
-            true => Self::Packed(Box::new(write::GzDecoder::new(content))),
+            true => Self::Packed(Box::new(write::MultiGzDecoder::new(content))),
             false => Self::Plain(content),
         }
     }
@@ -104,8 +104,8 @@ impl BodyBuffer {
         // Each turn decompresses a few bytes, so that the content is compared with what it was made from.
         while !received.is_empty() {
             match decoder.write(received) {
-                // Data after the end of the gzip stream is ignored.
-                Ok(0) => break,
+                // A decoder that takes nothing would be called without end.
+                Ok(0) => return Err(HttpError::CutOff),
                 Ok(length) => {
                     decoder.get_mut().received += length;
                     received = received.get(length..).unwrap_or_default();
@@ -245,7 +245,7 @@ fn inflate(body: &[u8], max: usize, budget: Option<&BodyBudget>) -> Result<Bytes
     if body.is_empty() {
         return Ok(Bytes::new());
     }
-    // The last four bytes of gzip data are the claimed length.
+    // The last four bytes of gzip data are the claimed length of its last member.
     let claimed = body.last_chunk::<4>().map_or(0, |bytes| u32::from_le_bytes(*bytes));
     match inflate_from(body, usize::try_from(claimed).unwrap_or(0), max.min(UNCOUNTED_BYTES)) {
         // What is counted is decompressed in steps.
@@ -262,7 +262,7 @@ fn inflate(body: &[u8], max: usize, budget: Option<&BodyBudget>) -> Result<Bytes
 fn inflate_from(body: impl BufRead, claimed: usize, max: usize) -> Result<Bytes, HttpError> {
     let mut whole = Vec::with_capacity(claimed.min(max) + 1);
     let limit = u64::try_from(max).unwrap_or(u64::MAX).saturating_add(1);
-    match bufread::GzDecoder::new(body).take(limit).read_to_end(&mut whole) {
+    match bufread::MultiGzDecoder::new(body).take(limit).read_to_end(&mut whole) {
         Ok(length) if length > max => Err(HttpError::TooLarge),
         Ok(_) => Ok(whole.into()),
         Err(_) => Err(HttpError::CutOff),
@@ -283,6 +283,13 @@ mod tests {
 
     fn inflate(body: &[u8], max: usize) -> Result<Bytes, HttpError> {
         super::inflate(body, max, None)
+    }
+
+    /// Decompresses gzip data that arrives in pieces of this size.
+    fn read(packed: &[u8], piece: usize, max: usize) -> Result<Bytes, HttpError> {
+        let mut buffer = BodyBuffer::new(true, max, None);
+        packed.chunks(piece).try_for_each(|received| buffer.add(received))?;
+        buffer.finish()
     }
 
     #[test]
@@ -326,12 +333,28 @@ mod tests {
     }
 
     #[test]
+    fn gzip_members_are_all_read() {
+        let content = b"one, two and three";
+        let packed = [gzipped(b"one, "), gzipped(b""), gzipped(b"two and "), gzipped(b"three")].concat();
+        assert_eq!(inflate(&packed, content.len()).unwrap(), &content[..]);
+        assert_eq!(inflate(&packed, content.len() - 1), Err(HttpError::TooLarge));
+        for piece in [1, 7, usize::MAX] {
+            assert_eq!(read(&packed, piece, content.len()).unwrap(), &content[..]);
+            assert_eq!(read(&packed, piece, content.len() - 1), Err(HttpError::TooLarge));
+        }
+        // Of a part that is no member, it is unknown what it had.
+        let ends: [&[u8]; 4] = [&packed[..5], &packed[..packed.len() - 1], b"more", b"\x1f\x8b"];
+        for end in ends {
+            let cut_off = [&packed[..], end].concat();
+            assert_eq!(inflate(&cut_off, 1_000), Err(HttpError::CutOff), "{end:?}");
+            for piece in [1, 7, usize::MAX] {
+                assert_eq!(read(&cut_off, piece, 1_000), Err(HttpError::CutOff), "{end:?} {piece}");
+            }
+        }
+    }
+
+    #[test]
     fn body_buffer_holds_whole_content_within_limit() {
-        let read = |packed: &[u8], piece: usize, max: usize| {
-            let mut buffer = BodyBuffer::new(true, max, None);
-            packed.chunks(piece).try_for_each(|received| buffer.add(received))?;
-            buffer.finish()
-        };
         let body: Vec<u8> = (0..300_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 25) as u8).collect();
         let packed = gzipped(&body);
         for piece in [1, 5_000, usize::MAX] {

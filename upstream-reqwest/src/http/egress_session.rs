@@ -323,15 +323,17 @@ fn location(response: &Response, request: &HttpRequest) -> Option<url::Url> {
 
 /// Duration in a `Retry-After` header: seconds, or a date.
 ///
-/// A date is relative to the response's `Date`, because the two clocks may differ.
+/// A date is relative to the response's `Date` if it has one, because the two clocks may differ.
 pub(crate) fn parse_retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = |name| headers.get(name)?.to_str().ok().map(str::trim);
     let retry_after = text(header::RETRY_AFTER)?;
-    if let Ok(seconds) = retry_after.parse::<u32>() {
-        return Some(Duration::from_secs(seconds.into()));
+    if !retry_after.is_empty() && retry_after.bytes().all(|byte| byte.is_ascii_digit()) {
+        // A number that does not fit is a long wait, too.
+        return Some(Duration::from_secs(retry_after.parse().unwrap_or(u32::MAX).into()));
     }
     let date = |text| httpdate::parse_http_date(text).ok();
-    let (retry_at, now): (SystemTime, SystemTime) = (date(retry_after)?, date(text(header::DATE)?)?);
+    let retry_at = date(retry_after)?;
+    let now = text(header::DATE).and_then(date).unwrap_or_else(SystemTime::now);
     Some(retry_at.duration_since(now).unwrap_or_default())
 }
 
@@ -349,7 +351,8 @@ mod tests {
             ("Fri, 20 Nov 2026 09:00:00 GMT", Some(0)),
             ("soon", None),
             ("-5", None),
-            ("99999999999", None),
+            ("", None),
+            ("99999999999", Some(u32::MAX.into())),
         ] {
             let mut headers = HeaderMap::new();
             headers.insert(header::RETRY_AFTER, retry_after.parse().unwrap());
@@ -357,5 +360,10 @@ mod tests {
             assert_eq!(parse_retry_after(&headers), expect_s.map(Duration::from_secs), "{retry_after}");
         }
         assert_eq!(parse_retry_after(&HeaderMap::new()), None);
+        let in_an_hour = httpdate::fmt_http_date(SystemTime::now() + Duration::from_secs(3_600));
+        let mut without_date = HeaderMap::new();
+        without_date.insert(header::RETRY_AFTER, in_an_hour.parse().unwrap());
+        let wait = parse_retry_after(&without_date).unwrap().as_secs();
+        assert!((3_500..=3_600).contains(&wait), "{wait}");
     }
 }

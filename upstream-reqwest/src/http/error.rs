@@ -144,10 +144,7 @@ impl HttpError {
                 SupplyReason::PlatformFault,
                 format!("{name} returned no transcript within the request limit of one lookup. Try again later."),
             ),
-            Self::Status(status, _) => (
-                SupplyReason::PlatformFault,
-                format!("{name} failed with an internal error (HTTP {status}). Try again in a moment."),
-            ),
+            Self::Status(status, wait) => internal_error(name, *status, *wait),
             Self::Busy => (SupplyReason::Timeout, BUSY_MESSAGE.to_owned()),
             Self::TooLarge => {
                 (SupplyReason::Unreadable, format!("The response of {name} is too large."))
@@ -178,13 +175,25 @@ impl HttpError {
 
 fn throttled(name: &str, wait: Option<Duration>) -> String {
     let when = match wait {
-        Some(wait) => format!("Try again in {} s", wait.as_secs().max(1)),
-        None => "Try again later".to_owned(),
+        Some(wait) => in_seconds(wait),
+        None => "later".to_owned(),
     };
     format!(
-        "{name} receives too many requests from this server's address (HTTP 429). {when}; the operator can set \
-         upstream.proxy."
+        "{name} receives too many requests from this server's address (HTTP 429). Try again {when}; the operator can \
+         set upstream.proxy."
     )
+}
+
+/// A named wait is kept as that of a throttling platform.
+fn internal_error(name: &str, status: u16, wait: Option<Duration>) -> (SupplyReason, String) {
+    let wait = wait.map(|wait| wait.min(PAUSE_MAX));
+    let reason = wait.map_or(SupplyReason::PlatformFault, |wait| SupplyReason::Throttled(Some(wait)));
+    let when = wait.map_or_else(|| "in a moment".to_owned(), in_seconds);
+    (reason, format!("{name} failed with an internal error (HTTP {status}). Try again {when}."))
+}
+
+fn in_seconds(wait: Duration) -> String {
+    format!("in {} s", wait.as_secs().max(1))
 }
 
 /// An error with all its causes, including the error inside an I/O error, which `source` skips.

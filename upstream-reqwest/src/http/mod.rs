@@ -44,7 +44,7 @@ pub use options::{HttpOptions, ProxyVariables};
 pub use page_client::{PageClient, PageClientOptions, PageFetch, PageHeader, PageResponse};
 #[cfg(feature = "ytdlp")]
 pub(crate) use program_egress::ProgramEgress;
-pub(crate) use request::{HttpRequest, HttpResponse, is_allowed};
+pub(crate) use request::{HttpRequest, HttpResponse, is_allowed, parse_constant};
 #[cfg(feature = "webhooks")]
 pub(crate) use service_client::build_webhook_client;
 pub(crate) use service_client::{bearer, build_service_client};

@@ -120,7 +120,7 @@ fn authority() -> (String, ServerConfig) {
     ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let pem = ca.self_signed(&ca_key).unwrap().pem();
     let key = KeyPair::generate().unwrap();
-    let names = vec!["www.youtube.com".to_owned()];
+    let names = ["www.youtube.com", "video.twimg.com"].map(str::to_owned).to_vec();
     let certificate =
         CertificateParams::new(names).unwrap().signed_by(&key, &Issuer::new(ca, ca_key)).unwrap();
     let config = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))

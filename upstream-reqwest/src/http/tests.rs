@@ -306,6 +306,8 @@ async fn concurrency_limit_delays_second_request() {
     assert!(started.elapsed() >= Duration::from_millis(600));
 }
 
+const SECONDS_120: Duration = Duration::from_secs(120);
+
 #[tokio::test]
 async fn error_message_names_remedy_and_hides_url() {
     let refused = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
@@ -324,6 +326,7 @@ async fn error_message_names_remedy_and_hides_url() {
         (HttpError::Timeout, SupplyReason::Timeout, "too long"),
         (HttpError::Throttled(None), SupplyReason::Throttled(None), "upstream.proxy"),
         (HttpError::Status(503, None), SupplyReason::PlatformFault, "503"),
+        (HttpError::Status(503, Some(SECONDS_120)), SupplyReason::Throttled(Some(SECONDS_120)), "in 120 s"),
         (HttpError::Busy, SupplyReason::Timeout, "too many large responses"),
         (HttpError::TooLarge, SupplyReason::Unreadable, "too large"),
         (HttpError::Encoded, SupplyReason::Unreadable, "compressed"),

@@ -63,6 +63,10 @@ fn supplied(
     meta: &ResponseMeta,
     request: &SupplyRequest,
 ) -> Result<SupplyOutput, SupplyError> {
+    // No page was requested: the next one may be of another revision.
+    if body.next_cursor.is_some() {
+        return Err(unreadable("it is only one page of the transcript"));
+    }
     let (details, metadata) = (body.details(), body.metadata.clone().unwrap_or_default());
     // Captions without a statement that a person wrote them count as generated.
     let track = track(meta, &body, &details, TrackKind::Generated);

@@ -68,6 +68,10 @@ pub(crate) enum SocialFailure {
     EmptyPage,
     /// Captions exist, but their URLs returned nothing readable; the text describes the error.
     UnreadableCaptions(String),
+    /// Captions of which a part is missing or unreadable; the text describes what.
+    ///
+    /// A person who uploads captions can cause it.
+    IncompleteCaptions(String),
     /// The response has an unknown format; the text describes the error.
     Unreadable(String),
     /// An unknown reason, in the platform's wording.
@@ -156,7 +160,7 @@ impl SocialFailure {
             // The post may be gone, or without a video.
             Self::Unserved(cause) => cause.error(platform).ambiguous(),
             // Such posts can be created on purpose: they must not open the breaker for the platform.
-            Self::Withheld(_) | Self::InReview | Self::Other(_) => {
+            Self::Withheld(_) | Self::InReview | Self::Other(_) | Self::IncompleteCaptions(_) => {
                 SupplyError::new(self.reason(), self.message(platform.name())).ambiguous()
             }
             other => SupplyError::new(other.reason(), other.message(platform.name())),
@@ -177,7 +181,10 @@ impl SocialFailure {
             Self::BotCheck => SupplyReason::BotCheck,
             Self::LoginWall | Self::PostMissing | Self::Forbidden(_) => SupplyReason::Throttled(None),
             Self::OtherVideo => SupplyReason::OtherVideo,
-            Self::UnreadableCaptions(_) | Self::Unreadable(_) | Self::EmptyPage => SupplyReason::Unreadable,
+            Self::UnreadableCaptions(_)
+            | Self::IncompleteCaptions(_)
+            | Self::Unreadable(_)
+            | Self::EmptyPage => SupplyReason::Unreadable,
             Self::Stale(_) => SupplyReason::Stale,
             Self::Unserved(cause) => cause.reason(),
             Self::Cancelled => SupplyReason::Cancelled,
@@ -238,7 +245,7 @@ impl SocialFailure {
             Self::EmptyPage => {
                 format!("{name} returned a page without the post's data. Try again in a moment.")
             }
-            Self::UnreadableCaptions(what) => {
+            Self::UnreadableCaptions(what) | Self::IncompleteCaptions(what) => {
                 format!(
                     "The captions of this video on {name} could not be read: {what}. Try again in a moment."
                 )
@@ -327,13 +334,18 @@ mod tests {
             SocialFailure::EmptyPage,
             SocialFailure::LoginWall,
             SocialFailure::InReview,
+            SocialFailure::UnreadableCaptions("they are not WebVTT".to_owned()),
+            SocialFailure::IncompleteCaptions("they are not UTF-8".to_owned()),
             SocialFailure::Unserved(Box::new(SocialFailure::Stale("x.query_id"))),
         ] {
             let error = failure.error(Platform::Instagram);
             assert!(!error.reason().is_about_video(), "{failure:?}");
             let perhaps = matches!(
                 failure,
-                SocialFailure::Withheld(_) | SocialFailure::InReview | SocialFailure::Unserved(_)
+                SocialFailure::Withheld(_)
+                    | SocialFailure::InReview
+                    | SocialFailure::IncompleteCaptions(_)
+                    | SocialFailure::Unserved(_)
             );
             assert_eq!(error.counts_against_supplier(), !perhaps, "{failure:?}");
         }

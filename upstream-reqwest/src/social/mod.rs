@@ -11,7 +11,9 @@ pub(crate) use failure::{BLOCKED_PAUSE, SocialFailure, no_language};
 pub use media::{Media, MediaAddress, MediaSource};
 pub(crate) use platform_session::{PlatformSession, Retries, stops};
 pub(crate) use title::title;
-pub(crate) use tracks::{SocialTrack, SocialTracks, TrackDetails, TrackFetcher, read, supplied};
+pub(crate) use tracks::{
+    SocialTrack, SocialTracks, TrackDetails, TrackFetcher, missing_part, read, supplied,
+};
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 

@@ -4,7 +4,7 @@ use std::{future::Future, time::Duration};
 
 use transcript_core::{
     archive::TrackSelector,
-    captions::{self, CaptionErrorKind},
+    captions::{self, CaptionErrorKind, ParsedCaptions},
     supplier::{SupplyOutput, SupplyRequest},
     transcript::{Segment, TrackInfo, TrackKind, Transcript, VideoMetadata, best_track},
 };
@@ -154,10 +154,26 @@ async fn first_with_text(
 
 /// Parses a caption body in any supported format.
 pub(crate) fn read(body: &[u8]) -> Result<Vec<Segment>, SocialFailure> {
-    captions::parse(body).map_err(|error| match error.kind() {
+    let parsed = captions::parse_with_report(body).map_err(|error| match error.kind() {
         CaptionErrorKind::NoCues => SocialFailure::EmptyCaptions,
         _ => SocialFailure::UnreadableCaptions(error.message().trim_end_matches('.').to_owned()),
-    })
+    })?;
+    match missing_part(body, &parsed) {
+        Some(what) => Err(SocialFailure::IncompleteCaptions(what.to_owned())),
+        None => Ok(parsed.segments),
+    }
+}
+
+/// Why captions of a platform are not whole, as a clause; `None` if they are.
+///
+/// They are archived permanently, and a part that no parser reads is a sign of a new format or a cut response. U+FFFD
+/// that the platform wrote itself is its text.
+pub(crate) fn missing_part(body: &[u8], parsed: &ParsedCaptions) -> Option<&'static str> {
+    if parsed.left_out.count > 0 {
+        return Some("the times or the text of some lines have an unknown format");
+    }
+    let is_lossy = parsed.unreadable.count > 0 && std::str::from_utf8(body).is_err();
+    is_lossy.then_some("they are not UTF-8")
 }
 
 #[cfg(test)]
@@ -213,5 +229,31 @@ mod tests {
         assert_eq!(read(b"WEBVTT\n\n"), Err(SocialFailure::EmptyCaptions));
         assert!(matches!(read(b"<html></html>"), Err(SocialFailure::UnreadableCaptions(_))));
         assert!(matches!(read(b""), Err(SocialFailure::UnreadableCaptions(_))));
+    }
+
+    #[test]
+    fn captions_with_lost_words_are_unreadable() {
+        let first = "WEBVTT\n\n00:01.000 --> 00:02.000\nhi\n\n";
+        for rest in
+            ["00:0x.000 --> 00:04.000\nlost\n", "00:03.000 --> 00:0", "00:03.0", "<html>Bad gateway</html>\n"]
+        {
+            let body = format!("{first}{rest}");
+            assert!(matches!(read(body.as_bytes()), Err(SocialFailure::IncompleteCaptions(_))), "{rest:?}");
+        }
+        for body in [
+            &b"WEBVTT\n\n00:01.000 --> 00:02.000\ncaf\xE9 \xFCber\n"[..],
+            b"WEBVTT\n\n00:01.000 --> 00:02.000\nhi \xC3",
+        ] {
+            assert!(matches!(read(body), Err(SocialFailure::IncompleteCaptions(_))), "{body:?}");
+        }
+        for rest in [
+            "00:03.000 --> 00:04.000\nplatform's own \u{FFFD}\n",
+            "NOTE end\n",
+            "text after a blank line\n",
+            "<!-- end -->\n",
+            "00:03.000 --> 00:04.000\n\n",
+        ] {
+            assert!(read(format!("{first}{rest}").as_bytes()).is_ok(), "{rest:?}");
+        }
     }
 }

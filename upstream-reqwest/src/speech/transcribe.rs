@@ -305,13 +305,20 @@ fn validate(
     chunk: AudioChunk,
 ) -> Result<ChunkResult, SpeechFailure> {
     let length_ms = chunk.length_ms();
+    if let Some(covered_ms) = transcription.covered_ms() {
+        let missing_ms = length_ms.saturating_sub(covered_ms);
+        let is_part = missing_ms > MISSING_MAX_MS && missing_ms > length_ms / 20;
+        if is_part && !audio.loudness.is_silent(chunk.start_ms + covered_ms, chunk.end_ms) {
+            return Err(SpeechFailure::Unreadable("it covers a part of the audio"));
+        }
+    }
     let mut segments = match transcription.spans {
         Some(spans) => {
             let spans = hallucination::remove_invented(&spans);
             timestamps::to_segments(&spans, length_ms)?
         }
         None if length_ms > UNTIMED_CHUNK_MS && !transcription.text.trim().is_empty() => {
-            return Err(if transcription.is_list_empty {
+            return Err(if transcription.is_list_incomplete {
                 SpeechFailure::UntimedOnce
             } else {
                 SpeechFailure::Untimed
@@ -341,5 +348,7 @@ fn validate(
     Ok(ChunkResult { language: transcription.language, segments })
 }
 
+/// Length of the audio by which a stated duration may be too short, in milliseconds: services round it.
+const MISSING_MAX_MS: u64 = 3_000;
 /// Tolerance for a service's times when checking for sound, in milliseconds.
 const TIME_TOLERANCE_MS: u64 = 1_000;

@@ -104,7 +104,10 @@ impl TrackFetcher for TikTokFetch {
             let Some(request) = request::captions(address) else { continue };
             match session.follow(&request, classify::classify_redirect).await {
                 Ok(response) => match parse_captions(&response) {
-                    Err(failure @ SocialFailure::UnreadableCaptions(_)) => last_failure = failure,
+                    Err(
+                        failure @ (SocialFailure::UnreadableCaptions(_)
+                        | SocialFailure::IncompleteCaptions(_)),
+                    ) => last_failure = failure,
                     result => return result,
                 },
                 // The URL is on another host, or its host is failing: try the next one.

@@ -156,7 +156,11 @@ mod tests {
         for unknown in [json!(null), json!({"video": {}}), json!({"video": null})] {
             assert_eq!(none(unknown), SocialFailure::EmptyPage);
         }
-        for list in [json!({"subtitleInfos": [{"Url": ""}]}), json!({"claInfo": {"captionInfos": [{}]}})] {
+        for list in [
+            json!({"subtitleInfos": [{"Url": ""}]}),
+            json!({"claInfo": {"captionInfos": [{}]}}),
+            json!({"subtitleInfos": {"0": {"Url": "u"}}}),
+        ] {
             assert!(matches!(none(json!({"video": list})), SocialFailure::UnreadableCaptions(_)), "{list}");
         }
     }

@@ -44,10 +44,10 @@ pub(super) fn read(video: &Value) -> SocialTracks {
     SocialTracks(tracks)
 }
 
-/// Whether a post's video has captions, with or without a URL.
+/// Whether a post's video has captions, with or without a URL, in any format.
 pub(super) fn are_listed(video: &Value) -> bool {
-    let lists = [(video, "subtitleInfos"), (field(video, "claInfo"), "captionInfos")];
-    lists.into_iter().any(|(value, name)| items(value, name, 1).next().is_some())
+    let lists = [field(video, "subtitleInfos"), path(video, &["claInfo", "captionInfos"])];
+    lists.into_iter().any(|list| !list.is_null() && list.as_array().is_none_or(|list| !list.is_empty()))
 }
 
 /// Adds a track, or its URLs to an equal track.

@@ -1,10 +1,15 @@
 //! HLS playlists (RFC 8216) of a video's audio, for videos in parts only. No I/O, and total.
 
-use super::playlist::{PlaylistAttributes, lines};
+use std::time::Duration;
+
+use super::playlist::{PlaylistAttributes, check_whole, lines};
 use crate::social::SocialFailure;
 
 /// Maximum number of parts: four hours of X's parts of three seconds.
 const PARTS_MAX: usize = 5_000;
+/// How much shorter than the video all parts may be: the larger of five seconds and a twentieth.
+const MISSING_MAX: Duration = Duration::from_secs(5);
+const MISSING_RATIO: u32 = 20;
 
 /// The playlist with the smallest audio in a master playlist: audio only if available, else with video.
 ///
@@ -37,35 +42,47 @@ pub(super) fn smallest(text: &str) -> Result<Option<String>, SocialFailure> {
 /// URLs of the parts in order; the first may be the initialization segment.
 pub(super) fn parts(text: &str) -> Result<Vec<&str>, SocialFailure> {
     let mut found = Vec::new();
-    let unreadable = |what: &str| Err(SocialFailure::Unreadable(format!("the playlist of its audio {what}")));
-    for line in lines(text).ok_or_else(no_playlist)? {
-        if let Some(attributes) = line.strip_prefix("#EXT-X-KEY:") {
-            if PlaylistAttributes::read(attributes).value("METHOD") != Some("NONE") {
-                return unreadable("is encrypted");
-            }
-        } else if line.starts_with("#EXT-X-BYTERANGE") {
-            return unreadable("names byte ranges of files");
-        } else if let Some(attributes) = line.strip_prefix("#EXT-X-MAP:") {
+    let lines = lines(text).ok_or_else(no_playlist)?;
+    check_whole(text).map_err(unreadable)?;
+    for line in lines {
+        if let Some(attributes) = line.strip_prefix("#EXT-X-MAP:") {
             let attributes = PlaylistAttributes::read(attributes);
             match attributes.value("URI") {
                 // Repetitions after a discontinuity must name the same initialization segment.
                 Some(uri) if found.is_empty() && attributes.value("BYTERANGE").is_none() => found.push(uri),
                 Some(uri) if found.first() == Some(&uri) => {}
-                _ => return unreadable("has several initialization segments"),
+                _ => return Err(unreadable("has several initialization segments")),
             }
         } else if !line.is_empty() && !line.starts_with('#') {
             found.push(line);
         }
     }
     match found.len() {
-        0 => unreadable("is empty"),
+        0 => Err(unreadable("is empty")),
         1..=PARTS_MAX => Ok(found),
-        _ => unreadable("has too many parts"),
+        _ => Err(unreadable("has too many parts")),
     }
 }
 
+/// Checks that the parts together are as long as the video, whose length X states.
+pub(super) fn check_length(text: &str, stated_ms: u64) -> Result<(), SocialFailure> {
+    let seconds = |line: &str| line.strip_prefix("#EXTINF:")?.split(',').next()?.trim().parse::<f64>().ok();
+    let lengths = lines(text).into_iter().flatten().filter_map(seconds);
+    let lengths = lengths.filter_map(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    let length = lengths.fold(Duration::ZERO, Duration::saturating_add);
+    let stated = Duration::from_millis(stated_ms);
+    match length.saturating_add(MISSING_MAX.max(stated / MISSING_RATIO)) < stated {
+        true => Err(unreadable("is shorter than the video")),
+        false => Ok(()),
+    }
+}
+
+fn unreadable(fault: &str) -> SocialFailure {
+    SocialFailure::Unreadable(format!("the playlist of its audio {fault}"))
+}
+
 fn no_playlist() -> SocialFailure {
-    SocialFailure::Unreadable("the playlist of its audio is invalid".to_owned())
+    unreadable("is invalid")
 }
 
 #[cfg(test)]
@@ -97,18 +114,40 @@ mod tests {
         let list = "#EXTM3U\n#EXT-X-KEY:METHOD=NONE\n#EXT-X-MAP:URI=\"/init.mp4\"\n#EXTINF:3.0,\n/0.m4s\n\
                     #EXT-X-MAP:URI=\"/init.mp4\"\n#EXTINF:3.0,\n/1.m4s\n#EXT-X-ENDLIST\n";
         assert_eq!(parts(list).unwrap(), ["/init.mp4", "/0.m4s", "/1.m4s"]);
-        assert_eq!(parts("#EXTM3U\n#EXTINF:3.0,\na.ts\n").unwrap(), ["a.ts"]);
-        let many = format!("#EXTM3U\n{}", "a.ts\n".repeat(PARTS_MAX + 1));
+        assert_eq!(parts("#EXTM3U\n#EXTINF:3.0,\na.ts\n#EXT-X-ENDLIST").unwrap(), ["a.ts"]);
+        let many = "a.ts\n".repeat(PARTS_MAX + 1);
         for bad in [
-            "#EXTM3U\n#EXT-X-KEY:METHOD=AES-128,URI=\"k\"\na.ts\n",
-            "#EXTM3U\n#EXT-X-BYTERANGE:7@0\na.ts\n",
-            "#EXTM3U\n#EXT-X-MAP:URI=\"/a\",BYTERANGE=\"7@0\"\na.ts\n",
-            "#EXTM3U\n#EXT-X-MAP:URI=\"/a\"\na.ts\n#EXT-X-MAP:URI=\"/b\"\nb.ts\n",
-            "#EXTM3U\n#EXT-X-ENDLIST\n",
-            "nonsense",
+            "#EXT-X-KEY:METHOD=AES-128,URI=\"k\"\na.ts\n",
+            "#EXT-X-BYTERANGE:7@0\na.ts\n",
+            "#EXT-X-MEDIA-SEQUENCE:7\na.ts\n",
+            "#EXT-X-GAP\na.ts\n",
+            "#EXT-X-MAP:URI=\"/a\",BYTERANGE=\"7@0\"\na.ts\n",
+            "#EXT-X-MAP:URI=\"/a\"\na.ts\n#EXT-X-MAP:URI=\"/b\"\nb.ts\n",
+            "",
             &many,
         ] {
-            assert!(parts(bad).is_err(), "{}", bad.get(..60).unwrap_or(bad));
+            let list = format!("#EXTM3U\n{bad}#EXT-X-ENDLIST\n");
+            assert!(parts(&list).is_err(), "{}", bad.get(..60).unwrap_or(bad));
+        }
+        assert!(parts("nonsense").is_err() && parts("#EXTM3U\n#EXTINF:3.0,\na.ts\n").is_err());
+    }
+
+    #[test]
+    fn playlist_shorter_than_video_is_refused() {
+        let list =
+            |part: &str, count| format!("#EXTM3U\n{}", format!("#EXTINF:{part}\na.ts\n").repeat(count));
+        for (list, stated_ms, expect) in [
+            (list("3.003,title", 10), 30_030, true),
+            (list("3,", 10), 35_000, true),
+            (list("3,", 10), 35_001, false),
+            (list("3", 100), 315_000, true),
+            (list("3", 100), 316_000, false),
+            (list("3,", 0), 29_626, false),
+            (list("soon,", 10), 29_626, false),
+            (list("-3,", 10), 29_626, false),
+            (list("inf,", 10), 29_626, false),
+        ] {
+            assert_eq!(check_length(&list, stated_ms).is_ok(), expect, "{stated_ms}");
         }
     }
 
@@ -117,6 +156,7 @@ mod tests {
         fn playlist_any_text_does_not_panic(text in "(#EXTM3U\n)?(#EXT-X-(MEDIA|MAP|KEY|STREAM-INF):[A-Z\",=/a-z0-9-]{0,40}\n|[a-z/.]{0,9}\n){0,12}") {
             let _ = smallest(&text);
             let _ = parts(&text);
+            let _ = check_length(&text, 29_626);
         }
     }
 }

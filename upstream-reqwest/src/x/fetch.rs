@@ -1,6 +1,8 @@
 //! One attempt to fetch a post's captions.
 
 use http::StatusCode;
+#[cfg(feature = "ytdlp")]
+use tokio::time::Instant;
 use transcript_core::{
     captions::{self, CaptionFormat},
     supplier::{SupplyOutput, SupplyRequest},
@@ -12,6 +14,8 @@ use super::{
     NAME, audio, guest_token::GuestTokenCache, media::XPost, options::XOptions, playlist, request,
     syndication, tweet,
 };
+#[cfg(feature = "ytdlp")]
+use crate::http::EgressSession;
 use crate::{
     http::HttpResponse,
     social::{
@@ -55,7 +59,7 @@ pub(super) async fn media(
     if addresses.is_empty()
         && let Some(playlist) = post.playlist.as_deref().and_then(|address| Url::parse(address).ok())
     {
-        addresses.push(fetch_audio_parts(session, playlist).await?);
+        addresses.push(fetch_audio_parts(session, playlist, post.details.duration_ms).await?);
     }
     Media::found(session, request, post.details, addresses, request::VIDEO, &request::file_headers())
 }
@@ -64,6 +68,7 @@ pub(super) async fn media(
 async fn fetch_audio_parts(
     session: &mut PlatformSession<'_>,
     playlist: Url,
+    duration_ms: Option<u64>,
 ) -> Result<MediaAddress, SocialFailure> {
     let none = || SocialFailure::Unreadable("the playlist of its audio names no URL".to_owned());
     let master = list(session, playlist.clone()).await?;
@@ -75,6 +80,9 @@ async fn fetch_audio_parts(
         }
         None => (playlist, master),
     };
+    if let Some(stated_ms) = duration_ms {
+        audio::check_length(&parts, stated_ms)?;
+    }
     let parts = audio::parts(&parts)?.into_iter().map(|part| base.join(part).map_err(|_| none()));
     let mut parts = parts.collect::<Result<Vec<_>, _>>()?.into_iter();
     let first = parts.next().ok_or_else(none)?;
@@ -185,12 +193,30 @@ async fn syndicated(
 
 /// Fetches a file from the video host.
 async fn file(session: &mut PlatformSession<'_>, url: Url) -> Result<HttpResponse, SocialFailure> {
-    let response = session.follow(&request::file(url), |_| None).await?;
+    check_status(session.follow(&request::file(url), |_| None).await?)
+}
+
+fn check_status(response: HttpResponse) -> Result<HttpResponse, SocialFailure> {
     match response.status {
         StatusCode::OK => Ok(response),
         status => {
             Err(SocialFailure::UnreadableCaptions(format!("their URL returned HTTP {}", status.as_u16())))
         }
+    }
+}
+
+/// Checks captions that another program fetches: if their URL is that of a playlist, it must be whole.
+#[cfg(feature = "ytdlp")]
+pub(crate) async fn check_playlist(
+    session: &mut EgressSession,
+    url: Url,
+    deadline: Instant,
+) -> Result<(), SocialFailure> {
+    let response = session.send(&request::file(url), deadline).await.map_err(SocialFailure::Transport)?;
+    let text = into_text(check_status(response)?);
+    match playlist::lines(&text) {
+        Some(_) => playlist::check_captions(&text),
+        None => Ok(()),
     }
 }
 
@@ -212,15 +238,24 @@ impl TrackFetcher for XFetch {
         let address =
             track.addresses.first().and_then(|address| Url::parse(address).ok()).ok_or_else(none)?;
         let list = into_text(file(session, address.clone()).await?);
-        let mut whole = Vec::new();
+        let (mut whole, mut time_base) = (Vec::new(), None);
         let parts = playlist::parts(&list)?;
         let is_split = parts.len() > 1;
         for part in parts {
             let url = address.join(part).map_err(|_| none())?;
             let body = file(session, url).await?.body;
-            // In the joined text an empty body or a page would be a gap that no reader notices.
-            if is_split && captions::sniff(&body) != Some(CaptionFormat::WebVtt) {
+            if !is_split {
+                return read(&body);
+            }
+            // In the joined text an empty body, a page or UTF-16 would be a gap that no reader notices.
+            let is_utf16 = matches!(body.first(), Some(0xFE | 0xFF));
+            if is_utf16 || captions::sniff(&body) != Some(CaptionFormat::WebVtt) {
                 return Err(SocialFailure::UnreadableCaptions("a part of them is not WebVTT".to_owned()));
+            }
+            if let Some(own) = timestamp_map(&body)
+                && time_base.get_or_insert_with(|| own.to_vec()).as_slice() != own
+            {
+                return Err(SocialFailure::UnreadableCaptions("their parts differ in time base".to_owned()));
             }
             if whole.len() + body.len() > captions::BODY_BYTES_MAX {
                 return Err(SocialFailure::UnreadableCaptions("they are too long".to_owned()));
@@ -231,4 +266,11 @@ impl TrackFetcher for XFetch {
         }
         read(&whole)
     }
+}
+
+/// The time base of a part with cues, which the parser ignores: empty if none is stated.
+fn timestamp_map(part: &[u8]) -> Option<&[u8]> {
+    memchr::memmem::find(part, b"-->")?;
+    let mut lines = part.split(|byte| matches!(byte, b'\n' | b'\r')).map(<[u8]>::trim_ascii);
+    Some(lines.find(|line| line.starts_with(b"X-TIMESTAMP-MAP")).unwrap_or_default())
 }

@@ -24,6 +24,8 @@ use transcript_core::{
     video::Platform,
 };
 
+#[cfg(feature = "ytdlp")]
+pub(crate) use fetch::check_playlist;
 pub use options::XOptions;
 
 use crate::{

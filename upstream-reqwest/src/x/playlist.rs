@@ -36,12 +36,45 @@ pub(super) fn tracks(text: &str) -> Result<SocialTracks, SocialFailure> {
 /// URLs of the parts in a rendition's playlist, in order.
 pub(super) fn parts(text: &str) -> Result<Vec<&str>, SocialFailure> {
     let lines = lines(text).ok_or_else(no_playlist)?;
+    check_captions(text)?;
     let parts: Vec<_> = lines.filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
     match parts.len() {
         0 => Err(SocialFailure::EmptyCaptions),
         1..=PARTS_MAX => Ok(parts),
         _ => Err(SocialFailure::UnreadableCaptions("they are in too many parts".to_owned())),
     }
+}
+
+/// As [`check_whole`], for the playlist of captions.
+pub(super) fn check_captions(text: &str) -> Result<(), SocialFailure> {
+    check_whole(text).map_err(|fault| SocialFailure::IncompleteCaptions(format!("their playlist {fault}")))
+}
+
+/// Checks that a playlist lists its video from start to end, in parts that are whole, readable files.
+///
+/// X's playlists begin with part 0 and have an end. Without these, a list is cut off, or that of a broadcast.
+///
+/// # Errors
+/// What is wrong, as the rest of a sentence about the playlist.
+pub(super) fn check_whole(text: &str) -> Result<(), &'static str> {
+    let mut has_end = false;
+    for line in lines(text).into_iter().flatten() {
+        if let Some(attributes) = line.strip_prefix("#EXT-X-KEY:") {
+            if PlaylistAttributes::read(attributes).value("METHOD") != Some("NONE") {
+                return Err("is encrypted");
+            }
+        } else if let Some(number) = line.strip_prefix("#EXT-X-MEDIA-SEQUENCE:") {
+            if number.trim().parse() != Ok(0_u64) {
+                return Err("begins after the start of the video");
+            }
+        } else if line.starts_with("#EXT-X-BYTERANGE") {
+            return Err("names byte ranges of files");
+        } else if line.starts_with("#EXT-X-GAP") || line.starts_with("#EXT-X-SKIP") {
+            return Err("has a gap");
+        }
+        has_end |= line == "#EXT-X-ENDLIST";
+    }
+    if has_end { Ok(()) } else { Err("has no end") }
 }
 
 /// The lines of a playlist; `None` if the text is not a playlist.
@@ -189,12 +222,30 @@ mod tests {
             parts("#EXTM3U\n#EXTINF:5,\n/a.vtt\n\n#EXTINF:5,\nb.vtt\n#EXT-X-ENDLIST").unwrap(),
             ["/a.vtt", "b.vtt"]
         );
-        assert_eq!(parts("#EXTM3U\n"), Err(SocialFailure::EmptyCaptions));
-        assert!(matches!(
-            parts(&format!("#EXTM3U\n{}", "/a\n".repeat(25))),
-            Err(SocialFailure::UnreadableCaptions(_))
-        ));
+        assert_eq!(parts("#EXTM3U\n#EXT-X-ENDLIST\n"), Err(SocialFailure::EmptyCaptions));
+        let list = |count| format!("#EXTM3U\n{}#EXT-X-ENDLIST\n", "/a\n".repeat(count));
+        assert_eq!(parts(&list(PARTS_MAX)).unwrap().len(), PARTS_MAX);
+        assert!(matches!(parts(&list(PARTS_MAX + 1)), Err(SocialFailure::UnreadableCaptions(_))));
         assert!(matches!(parts("WEBVTT\n"), Err(SocialFailure::UnreadableCaptions(_))));
+    }
+
+    #[test]
+    fn playlist_of_part_of_video_is_refused() {
+        let check = |lines: &str| check_whole(&format!("#EXTM3U\n{lines}"));
+        let whole = "#EXT-X-MEDIA-SEQUENCE:0\n#EXT-X-KEY:METHOD=NONE\n#EXTINF:5,\na\n#EXT-X-ENDLIST";
+        assert_eq!(check(whole), Ok(()));
+        for (from, to, expect) in [
+            ("#EXT-X-ENDLIST", "", "has no end"),
+            ("#EXT-X-ENDLIST", "#EXT-X-ENDLI", "has no end"),
+            ("SEQUENCE:0", "SEQUENCE:7", "begins after the start of the video"),
+            ("SEQUENCE:0", "SEQUENCE:x", "begins after the start of the video"),
+            ("METHOD=NONE", "METHOD=AES-128,URI=\"k\"", "is encrypted"),
+            ("a\n", "#EXT-X-GAP\na\n", "has a gap"),
+            ("#EXTINF", "#EXT-X-SKIP:SKIPPED-SEGMENTS=3\n#EXTINF", "has a gap"),
+            ("a\n", "#EXT-X-BYTERANGE:7@0\na\n", "names byte ranges of files"),
+        ] {
+            assert_eq!(check(&whole.replace(from, to)), Err(expect), "{to}");
+        }
     }
 
     proptest! {

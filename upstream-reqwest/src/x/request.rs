@@ -7,7 +7,7 @@ use url::Url;
 
 use super::{options::XOptions, syndication};
 use crate::{
-    http::HttpRequest,
+    http::{HttpRequest, parse_constant},
     social::{BROWSER, headers},
 };
 
@@ -94,10 +94,6 @@ fn api_headers(token: Option<&str>) -> HeaderMap {
         headers.extend(self::headers(&[("x-guest-token", token)]));
     }
     headers
-}
-
-fn parse_constant(address: &'static str) -> Url {
-    Url::parse(address).expect("invariant: constants of this file are valid URLs")
 }
 
 #[cfg(test)]

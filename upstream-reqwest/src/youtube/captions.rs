@@ -5,6 +5,7 @@ use tokio::time::Instant;
 use transcript_core::{
     captions::{self, CaptionErrorKind},
     transcript::Segment,
+    video::VideoId,
 };
 
 use super::{
@@ -13,15 +14,18 @@ use super::{
     failure::YouTubeFailure,
     fetch::YouTubeFetch,
     request,
-    tracks::{TrackChoice, TrackFormat},
+    tracks::{TrackChoice, TrackFormat, is_of_other_video},
 };
-use crate::http::{HttpError, HttpRequest, HttpResponse};
+use crate::{
+    http::{HttpError, HttpRequest, HttpResponse},
+    social::missing_part,
+};
 
 /// Result of parsing one caption response.
 enum CaptionBody {
     Segments(Vec<Segment>),
-    /// No supported caption format; another format may work. The text says what was wrong.
-    Unreadable(String),
+    /// No supported caption format, or not whole; another format may work.
+    Failed(YouTubeFailure),
 }
 
 impl YouTubeFetch<'_> {
@@ -31,16 +35,19 @@ impl YouTubeFetch<'_> {
         client: &ClientIdentity,
         choice: &TrackChoice,
     ) -> Result<Vec<Segment>, YouTubeFailure> {
-        let mut wrong = String::new();
+        let mut first_failure = None;
         for format in TrackFormat::ALL {
             self.check_cancelled()?;
-            let response = self.send(&caption_request(client, choice, format)?).await;
+            let response = self.send(&caption_request(client, &self.request.video, choice, format)?).await;
             match read(&response.map_err(|failure| translation_failure(failure, choice))?)? {
                 CaptionBody::Segments(segments) => return Ok(segments),
-                CaptionBody::Unreadable(what) => wrong = what,
+                // The first format is the most reliable one, and so is its failure.
+                CaptionBody::Failed(failure) => {
+                    first_failure.get_or_insert(failure);
+                }
             }
         }
-        Err(YouTubeFailure::UnreadableCaptions(wrong))
+        Err(first_failure.unwrap_or(YouTubeFailure::UnreadableCaptions(String::new())))
     }
 
     /// Fetches a track's captions in one request, until `end`.
@@ -51,19 +58,23 @@ impl YouTubeFetch<'_> {
         end: Instant,
     ) -> Result<Vec<Segment>, YouTubeFailure> {
         self.check_cancelled()?;
-        let request = caption_request(client, choice, TrackFormat::Json3)?;
+        let request = caption_request(client, &self.request.video, choice, TrackFormat::Json3)?;
         match read(&self.session.send_once(&request, end).await.map_err(YouTubeFailure::Transport)?)? {
             CaptionBody::Segments(segments) => Ok(segments),
-            CaptionBody::Unreadable(what) => Err(YouTubeFailure::UnreadableCaptions(what)),
+            CaptionBody::Failed(failure) => Err(failure),
         }
     }
 }
 
 fn caption_request(
     client: &ClientIdentity,
+    video: &VideoId,
     choice: &TrackChoice,
     format: TrackFormat,
 ) -> Result<HttpRequest, YouTubeFailure> {
+    if is_of_other_video(&choice.address, video) {
+        return Err(YouTubeFailure::OtherVideo);
+    }
     request::captions(client, &choice.address, format, choice.translate_to.as_deref())
         .ok_or_else(|| YouTubeFailure::UnreadableCaptions("their URL is invalid".to_owned()))
 }
@@ -87,8 +98,11 @@ fn read(response: &HttpResponse) -> Result<CaptionBody, YouTubeFailure> {
         StatusCode::FORBIDDEN => return Err(YouTubeFailure::Forbidden),
         status => return Err(YouTubeFailure::UnreadableCaptions(format!("YouTube returned HTTP {status}"))),
     }
-    match captions::parse(&response.body) {
-        Ok(segments) => Ok(CaptionBody::Segments(segments)),
+    match captions::parse_with_report(&response.body) {
+        Ok(parsed) => Ok(match missing_part(&response.body, &parsed) {
+            Some(what) => CaptionBody::Failed(YouTubeFailure::IncompleteCaptions(what)),
+            None => CaptionBody::Segments(parsed.segments),
+        }),
         Err(error) => match error.kind() {
             // A missing proof-of-origin token yields an empty body in every format.
             CaptionErrorKind::Empty => Err(YouTubeFailure::Gated),
@@ -100,7 +114,7 @@ fn read(response: &HttpResponse) -> Result<CaptionBody, YouTubeFailure> {
                 let unreadable = || YouTubeFailure::UnreadableCaptions(clause(&error.to_string()));
                 Err(classify::page(&response.body).unwrap_or_else(unreadable))
             }
-            _ => Ok(CaptionBody::Unreadable(clause(&error.to_string()))),
+            _ => Ok(CaptionBody::Failed(YouTubeFailure::UnreadableCaptions(clause(&error.to_string())))),
         },
     }
 }
@@ -126,7 +140,7 @@ mod tests {
         };
         read(&response).map(|body| match body {
             CaptionBody::Segments(segments) => segments.len(),
-            CaptionBody::Unreadable(_) => 0,
+            CaptionBody::Failed(_) => 0,
         })
     }
 
@@ -142,6 +156,12 @@ mod tests {
             (200, None, "", Err(YouTubeFailure::Gated)),
             (200, None, &about_pages, Ok(1)),
             (200, None, "<transcript><text start=\"0\">g-recaptcha", Ok(0)),
+            (
+                200,
+                None,
+                &words.replace("]}]}", "]},{\"tStartMs\":{},\"segs\":[{\"utf8\":\"lost\"}]}]}"),
+                Ok(0),
+            ),
             (200, None, consent, Err(YouTubeFailure::Consent)),
             (200, None, "no captions at all", Ok(0)),
             (200, None, captcha, Err(YouTubeFailure::Captcha)),

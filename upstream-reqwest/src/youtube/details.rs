@@ -30,8 +30,6 @@ pub(super) struct VideoDetails {
     pub(super) title: Option<String>,
     pub(super) author: Option<String>,
     pub(super) duration_ms: Option<u64>,
-    pub(super) is_live: bool,
-    pub(super) is_upcoming: bool,
     /// A finished live stream that is still being processed.
     pub(super) is_ended: bool,
     /// The rest, within the limits of metadata.
@@ -41,7 +39,6 @@ pub(super) struct VideoDetails {
 impl VideoDetails {
     /// Reads `videoDetails` and `microformat`, which only some clients receive.
     pub(super) fn read(value: &Value, microformat: &Value) -> Self {
-        let flag = |name| field(value, name).as_bool().unwrap_or(false);
         let length = field(value, "lengthSeconds");
         let length = length.as_u64().or_else(|| length.as_str()?.parse().ok());
         let length = length.filter(|length| (1..=LENGTH_MAX_S).contains(length));
@@ -52,9 +49,7 @@ impl VideoDetails {
             title: text(field(value, "title"), TITLE_MAX),
             author: text(field(value, "author"), AUTHOR_MAX),
             duration_ms,
-            is_live: flag("isLive"),
-            is_upcoming: flag("isUpcoming"),
-            is_ended: flag("isPostLiveDvr"),
+            is_ended: flag(field(value, "isPostLiveDvr")).unwrap_or(false),
             metadata: metadata(value, microformat, duration_ms).cleaned(duration_ms),
         }
     }
@@ -93,17 +88,26 @@ fn largest_preview(list: &Value) -> Option<String> {
     text(field(largest, "url"), ADDRESS_MAX)
 }
 
+/// A flag, also as a text or number: a live stream must not be taken for a finished one.
+fn flag(value: &Value) -> Option<bool> {
+    match value {
+        Value::String(text) => text.parse().ok(),
+        Value::Number(number) => number.as_u64().map(|number| number != 0),
+        other => other.as_bool(),
+    }
+}
+
 fn live_status(value: &Value, microformat: &Value) -> Option<LiveStatus> {
-    let flag = |name| field(value, name).as_bool();
-    let is_on_now = path(microformat, &["liveBroadcastDetails", "isLiveNow"]).as_bool();
+    let flag_of = |name| flag(field(value, name));
+    let is_on_now = flag(path(microformat, &["liveBroadcastDetails", "isLiveNow"]));
     // Videos that were live keep `isLiveContent`.
     match (
-        flag("isUpcoming"),
-        flag("isLive").or(is_on_now),
-        flag("isLiveContent").or(is_on_now.map(|_| true)),
+        flag_of("isUpcoming"),
+        [flag_of("isLive"), is_on_now].contains(&Some(true)),
+        flag_of("isLiveContent").or(is_on_now.map(|_| true)),
     ) {
         (Some(true), ..) => Some(LiveStatus::Upcoming),
-        (_, Some(true), _) => Some(LiveStatus::Live),
+        (_, true, _) => Some(LiveStatus::Live),
         (.., Some(true)) => Some(LiveStatus::WasLive),
         (.., Some(false)) => Some(LiveStatus::NotLive),
         (.., None) => None,
@@ -169,13 +173,21 @@ mod tests {
         for (value, expect) in [
             (json!({"isUpcoming": true, "isLiveContent": true}), Some(LiveStatus::Upcoming)),
             (json!({"isLive": true, "isLiveContent": true}), Some(LiveStatus::Live)),
+            (json!({"isLive": "true", "isUpcoming": "false"}), Some(LiveStatus::Live)),
+            (json!({"isLive": 1, "isUpcoming": 0}), Some(LiveStatus::Live)),
+            (json!({"isLive": "?", "isLiveContent": true}), Some(LiveStatus::WasLive)),
             (json!({"isLiveContent": true}), Some(LiveStatus::WasLive)),
             (json!({"isLiveContent": false}), Some(LiveStatus::NotLive)),
             (json!({}), None),
         ] {
             assert_eq!(VideoDetails::read(&value, &json!(null)).metadata.live, expect, "{value}");
         }
-        let aired = json!({"playerMicroformatRenderer": {"liveBroadcastDetails": {"isLiveNow": false}}});
-        assert_eq!(VideoDetails::read(&json!({}), &aired).metadata.live, Some(LiveStatus::WasLive));
+        for (is_on_now, expect) in [(false, LiveStatus::WasLive), (true, LiveStatus::Live)] {
+            let aired =
+                json!({"playerMicroformatRenderer": {"liveBroadcastDetails": {"isLiveNow": is_on_now}}});
+            let live = |value| VideoDetails::read(&value, &aired).metadata.live;
+            assert_eq!(live(json!({})), Some(expect));
+            assert_eq!(live(json!({"isLive": false, "isLiveContent": true})), Some(expect));
+        }
     }
 }

@@ -16,6 +16,9 @@ use crate::{
     social::{BLOCKED_PAUSE, no_language},
 };
 
+const TRANSLATIONS_THROTTLED: &str = "YouTube translates no more captions for this server's address for now. Try again \
+                                      later, or request a language that the video has.";
+
 /// Why one client returned no captions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum YouTubeFailure {
@@ -46,6 +49,12 @@ pub(super) enum YouTubeFailure {
     Gated,
     /// The captions arrived in no readable format; the text says what was wrong.
     UnreadableCaptions(String),
+    /// A part of the captions is missing or unreadable in every format; the text says what was wrong.
+    ///
+    /// A person who uploads captions can cause it.
+    IncompleteCaptions(&'static str),
+    /// A translation has the words of the original, as it does if that has the name of another language.
+    Untranslated,
     /// The video plays, and has no captions.
     NoCaptions,
     /// The captions contain no text.
@@ -93,6 +102,7 @@ impl YouTubeFailure {
             | Self::Captcha
             | Self::SessionLimit
             | Self::TranslationsThrottled(_)
+            | Self::Untranslated
             | Self::Cancelled => true,
             Self::Transport(fault) => affects_every_client(fault),
             other => other.is_about_the_video(),
@@ -143,7 +153,7 @@ impl YouTubeFailure {
             Self::Transport(HttpError::BudgetExhausted) => 5,
             other if other.is_conclusive() => 100,
             Self::Gated => 90,
-            Self::UnreadableCaptions(_) | Self::NoPlainSound => 85,
+            Self::UnreadableCaptions(_) | Self::IncompleteCaptions(_) | Self::NoPlainSound => 85,
             Self::NoLanguage(_) => 82,
             Self::EmptyCaptions => 81,
             Self::NoCaptions => 80,
@@ -167,10 +177,16 @@ impl YouTubeFailure {
             return fault.supply_error(Platform::YouTube);
         }
         let error = SupplyError::new(self.reason(), self.message());
-        // A single video may fail with an unknown reason, or have audio in other formats only. While translations are
-        // throttled, all other requests succeed.
-        let is_ambiguous =
-            matches!(self, Self::Other(_) | Self::NoPlainSound | Self::TranslationsThrottled(_));
+        // A single video may fail with an unknown reason, have audio in other formats only, or captions that a person
+        // uploaded. While translations are throttled, all other requests succeed.
+        let is_ambiguous = matches!(
+            self,
+            Self::Other(_)
+                | Self::NoPlainSound
+                | Self::TranslationsThrottled(_)
+                | Self::IncompleteCaptions(_)
+                | Self::Untranslated
+        );
         if is_ambiguous { error.ambiguous() } else { error }
     }
 
@@ -193,9 +209,12 @@ impl YouTubeFailure {
             Self::Login => SupplyReason::Login,
             Self::TooOld => SupplyReason::Stale,
             Self::Cancelled => SupplyReason::Cancelled,
-            Self::Gated | Self::UnreadableCaptions(_) | Self::Consent | Self::NotPlayerData => {
-                SupplyReason::Unreadable
-            }
+            Self::Gated
+            | Self::UnreadableCaptions(_)
+            | Self::IncompleteCaptions(_)
+            | Self::Untranslated
+            | Self::Consent
+            | Self::NotPlayerData => SupplyReason::Unreadable,
             // Not `Region`: it would be stored for a video that a newer client may be able to play.
             Self::WrongClient
             | Self::NoPlainSound
@@ -214,6 +233,9 @@ impl YouTubeFailure {
             }
             Self::NoLanguage(tracks) => return no_language(tracks),
             Self::UnreadableCaptions(what) => {
+                return format!("YouTube's captions of this video could not be read: {what}.");
+            }
+            Self::IncompleteCaptions(what) => {
                 return format!("YouTube's captions of this video could not be read: {what}.");
             }
             Self::Other(words) => {
@@ -289,12 +311,11 @@ impl YouTubeFailure {
                 "YouTube offers this video to none of the configured clients, and names no reason. Try \
                  again later; if the error persists, the operator can update or reorder youtube.clients."
             }
-            Self::TranslationsThrottled(_) => {
-                "YouTube translates no more captions for this server's address for now. Try again later, or request \
-                 a language that the video has."
-            }
+            Self::TranslationsThrottled(_) => TRANSLATIONS_THROTTLED,
+            Self::Untranslated => "YouTube's translation of the captions has the words of the original.",
             Self::Cancelled => "No waiter is left for this transcript.",
             Self::UnreadableCaptions(_)
+            | Self::IncompleteCaptions(_)
             | Self::NoLanguage(_)
             | Self::Other(_)
             | Self::BadRequest(_)
@@ -315,11 +336,14 @@ pub(crate) fn just_ended() -> SupplyError {
     YouTubeFailure::JustEnded.error()
 }
 
-/// Whether a transport error would affect every client.
+/// Whether a transport error would affect every client: also a status with a wait, which is that of the platform.
 fn affects_every_client(fault: &HttpError) -> bool {
     !matches!(
         fault,
-        HttpError::Status(..) | HttpError::TooLarge | HttpError::DisallowedHost | HttpError::BudgetExhausted
+        HttpError::Status(_, None)
+            | HttpError::TooLarge
+            | HttpError::DisallowedHost
+            | HttpError::BudgetExhausted
     )
 }
 
@@ -380,9 +404,11 @@ mod tests {
             YouTubeFailure::Captcha,
             YouTubeFailure::SessionLimit,
             YouTubeFailure::Private,
+            YouTubeFailure::Untranslated,
             YouTubeFailure::Upcoming(None),
             YouTubeFailure::Transport(HttpError::Throttled(None)),
             YouTubeFailure::Transport(HttpError::Timeout),
+            YouTubeFailure::Transport(HttpError::Status(503, Some(Duration::from_secs(120)))),
         ] {
             assert!(failure.is_conclusive(), "{failure:?}");
         }
@@ -400,10 +426,13 @@ mod tests {
     }
 
     #[test]
-    fn failure_of_translation_does_not_count_against_supplier() {
+    fn failure_of_translation_or_content_does_not_count_against_supplier() {
         for (failure, expect) in [
             (YouTubeFailure::TranslationsThrottled(Some(Duration::from_secs(3_600))), false),
             (YouTubeFailure::TranslationsThrottled(None), false),
+            (YouTubeFailure::Untranslated, false),
+            (YouTubeFailure::IncompleteCaptions("they are not UTF-8"), false),
+            (YouTubeFailure::UnreadableCaptions("they are not captions".to_owned()), true),
             (YouTubeFailure::Transport(HttpError::Throttled(None)), true),
             (YouTubeFailure::SessionLimit, true),
         ] {
@@ -417,6 +446,8 @@ mod tests {
             YouTubeFailure::Upcoming(Some(Timestamp::from_millis(1_677_592_800_000))),
             YouTubeFailure::Upcoming(None),
             YouTubeFailure::UnreadableCaptions("it ended early".to_owned()),
+            YouTubeFailure::IncompleteCaptions("it ended early"),
+            YouTubeFailure::Untranslated,
             YouTubeFailure::Other("Custom Reason".to_owned()),
             YouTubeFailure::BadRequest(404),
             YouTubeFailure::NoLanguage(vec![TrackInfo::new(LanguageTag::english(), TrackKind::Human); 30]),

@@ -1,13 +1,13 @@
 //! One attempt to fetch a video's captions: client by client, until one returns them.
 
-use std::time::Duration;
+use std::{collections::HashSet, time::Duration};
 
 use http::StatusCode;
 use tokio::time::Instant;
 use transcript_core::{
     archive::TrackSelector,
     supplier::{SupplyError, SupplyMonitor, SupplyOutput, SupplyRequest},
-    transcript::{Segment, TrackInfo, Transcript},
+    transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript},
 };
 
 use super::{
@@ -25,6 +25,9 @@ use crate::http::{EgressSession, HttpRequest, HttpResponse};
 const EXTRA_TIMEOUT: Duration = Duration::from_secs(3);
 /// Maximum number of tracks that are read until one has text.
 const EMPTY_TRACKS_MAX: usize = 3;
+
+/// Minimum number of different words that are not all the same in another language: a minute of speech.
+const TRANSLATED_WORDS_MIN: usize = 50;
 
 /// The fetch of a video, in attempts. Each uses one egress route until it is blocked.
 #[derive(Debug)]
@@ -186,7 +189,7 @@ impl<'a> YouTubeFetch<'a> {
         tracks: &YouTubeTrackList,
     ) -> Result<SupplyOutput, YouTubeFailure> {
         match tracks.choose(&self.request.selector) {
-            None => Err(YouTubeFailure::NoLanguage(tracks.infos())),
+            None => Err(tracks.no_choice()),
             Some(choice) if choice.gated => Err(YouTubeFailure::Gated),
             Some(choice) => self.supplied(client, details, tracks, choice).await,
         }
@@ -214,7 +217,13 @@ impl<'a> YouTubeFetch<'a> {
             // The requested transcript is complete: a failure of the default one must not discard or delay it.
             let end = self.deadline.min(Instant::now() + EXTRA_TIMEOUT);
             match self.fetch_captions_once(client, &default, end).await {
-                Ok(segments) => found.push(self.transcript(details, default.info, segments)),
+                Ok(segments) => {
+                    let default = self.transcript(details, default.info, segments);
+                    if found.iter().any(|found| is_untranslated(found, &default)) {
+                        return Err(YouTubeFailure::Untranslated);
+                    }
+                    found.push(default);
+                }
                 Err(failure) => {
                     let attempt_failure = self.attempt_failure(failure);
                     self.cool_down_if_blocked(&attempt_failure);
@@ -275,6 +284,20 @@ impl FallbackClient<'_> {
     fn best_is_gated(&self, selector: &TrackSelector) -> bool {
         self.tracks.choose(selector).is_some_and(|best| best.gated)
     }
+}
+
+/// Whether a translation has the words of the default track in another language.
+///
+/// Some words, such as names and sounds, may be the same in both languages.
+fn is_untranslated(transcript: &Transcript, default: &Transcript) -> bool {
+    let (translated, original) = (&transcript.segments, &default.segments);
+    let is_same = transcript.track.kind == TrackKind::Translated
+        && default.track.language != LanguageTag::unknown()
+        && !transcript.track.language.matches(&default.track.language)
+        && translated.iter().map(|segment| &segment.text).eq(original.iter().map(|segment| &segment.text));
+    let words = original.iter().flat_map(|segment| segment.text.split_whitespace());
+    let words = words.filter(|word| word.contains(char::is_alphabetic));
+    is_same && words.collect::<HashSet<_>>().len() >= TRANSLATED_WORDS_MIN
 }
 
 /// The failure with the higher weight.

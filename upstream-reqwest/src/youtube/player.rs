@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use serde_json::Value;
-use transcript_core::video::VideoId;
+use transcript_core::{transcript::LiveStatus, video::VideoId};
 
 use super::{
     classify::{self, Playability},
@@ -11,7 +11,7 @@ use super::{
     failure::YouTubeFailure,
     id_spelling::is_same,
     player_data::StreamingData,
-    tracks::YouTubeTrackList,
+    tracks::{YouTubeTrackList, unknown_format},
 };
 
 /// Maximum length of a visitor id in characters.
@@ -67,13 +67,12 @@ fn outcome(data: &StreamingData, requested: &VideoId) -> PlayerOutcome {
     if !tracks.is_empty() {
         return PlayerOutcome::Tracks { details: Box::new(details), tracks };
     }
-    failed(if YouTubeTrackList::is_listed(captions) {
-        // The tracks have an unknown format.
-        YouTubeFailure::NotPlayerData
-    } else if details.is_ended {
+    failed(if details.is_ended {
         YouTubeFailure::JustEnded
-    } else {
+    } else if YouTubeTrackList::is_absent(captions) {
         YouTubeFailure::NoCaptions
+    } else {
+        unknown_format()
     })
 }
 
@@ -97,14 +96,12 @@ pub(super) fn playable(data: &StreamingData, requested: &VideoId) -> Result<Vide
         // Without an id the response may concern any video.
         return Err(YouTubeFailure::NotPlayerData);
     }
-    if details.is_upcoming {
-        return Err(signals.upcoming());
-    }
-    if details.is_live {
+    match details.metadata.live {
+        Some(LiveStatus::Upcoming) => Err(signals.upcoming()),
         // A live stream may have some captions already, but most are still to come.
-        return Err(YouTubeFailure::Live);
+        Some(LiveStatus::Live) => Err(YouTubeFailure::Live),
+        _ => Ok(details),
     }
-    Ok(details)
 }
 
 /// Classifies an error object, which some responses contain instead of player data.
@@ -353,6 +350,10 @@ mod tests {
             YouTubeFailure::Live,
         );
         check(&playable_response(json!({"isLive": true}), captions()), YouTubeFailure::Live);
+        let mut on_now = playable_response(json!({"isLiveContent": true}), captions());
+        on_now["microformat"] =
+            json!({"playerMicroformatRenderer": {"liveBroadcastDetails": {"isLiveNow": true}}});
+        check(&on_now, YouTubeFailure::Live);
         check(&playable_response(json!({"isPostLiveDvr": true}), json!(null)), YouTubeFailure::JustEnded);
         let mut processed = slate(json!(1_677_592_800));
         processed["videoDetails"] = details(json!({"isPostLiveDvr": true}));
@@ -402,20 +403,28 @@ mod tests {
         ] {
             assert_eq!(outcome(&body), PlayerOutcome::Failed(expect), "{}", &body[..body.len().min(80)]);
         }
-        check(&playable_response(json!({}), json!(null)), YouTubeFailure::NoCaptions);
-        check(
-            &playable_response(json!({}), json!({"playerCaptionsTracklistRenderer": {}})),
-            YouTubeFailure::NoCaptions,
-        );
-        let unknown = json!({"playerCaptionsTracklistRenderer": {"captionTracks": [{"url": "x"}]}});
-        check(&playable_response(json!({}), unknown), YouTubeFailure::NotPlayerData);
+        let list = |tracks: Value| json!({"playerCaptionsTracklistRenderer": {"captionTracks": tracks}});
+        let bare = json!({"playerCaptionsTracklistRenderer": {"audioTracks": [{}]}});
+        let old = json!({"playerCaptionsRenderer": {"baseUrl": "https://x/t", "visibility": "OFF"}});
+        let is_ended = json!({"isPostLiveDvr": true});
+        check(&playable_response(is_ended.clone(), old.clone()), YouTubeFailure::JustEnded);
+        check(&playable_response(is_ended, json!("?")), YouTubeFailure::JustEnded);
+        for none in [json!(null), json!({}), old, bare, list(json!(null)), list(json!([]))] {
+            check(&playable_response(json!({}), none), YouTubeFailure::NoCaptions);
+        }
+        let renamed = json!({"captionsTracklistViewModel": captions()["playerCaptionsTracklistRenderer"]});
+        let object = list(json!({"0": {"baseUrl": "x", "languageCode": "en"}}));
+        for unknown in [list(json!([{"url": "x"}])), object, renamed, json!([]), json!("?")] {
+            check(&playable_response(json!({}), unknown), unknown_format());
+        }
     }
 
     #[test]
     fn player_oversized_part_is_not_read() {
         let filling = |length: usize| json!(vec![json!({}); length / 3]);
         check(&playable_response(json!({}), filling(CAPTIONS_MAX + 100)), YouTubeFailure::NotPlayerData);
-        check(&playable_response(json!({}), filling(CAPTIONS_MAX - 100)), YouTubeFailure::NoCaptions);
+        let fits = json!({"playerCaptionsTracklistRenderer": {"audioTracks": filling(CAPTIONS_MAX - 100)}});
+        check(&playable_response(json!({}), fits), YouTubeFailure::NoCaptions);
         check(
             &playable_response(json!({"keywords": filling(PART_MAX)}), captions()),
             YouTubeFailure::NotPlayerData,

@@ -7,7 +7,7 @@ use transcript_core::video::VideoId;
 use url::Url;
 
 use super::{clients::ClientIdentity, tracks::TrackFormat};
-use crate::http::HttpRequest;
+use crate::http::{HttpRequest, parse_constant};
 
 /// The hosts of this supplier. YouTube's caption URLs are on no other host.
 pub(crate) const HOSTS: &[&str] = &[PLATFORM];
@@ -110,10 +110,6 @@ fn context(client: &ClientIdentity, visitor: Option<&str>) -> Value {
     ];
     let fields = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
     Value::Object(fields.collect::<Map<_, _>>())
-}
-
-fn parse_constant(address: &'static str) -> Url {
-    Url::parse(address).expect("invariant: constants of this file are valid URLs")
 }
 
 #[cfg(test)]

@@ -1,14 +1,17 @@
 //! The caption tracks of a video in its player data, and the choice for a track selector. No I/O.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use transcript_core::{
     archive::TrackSelector,
     transcript::{LanguageTag, TrackInfo, TrackKind, best_track},
+    video::VideoId,
 };
 use url::{Url, form_urlencoded};
 
 use super::{
     clients::ClientIdentity,
+    failure::YouTubeFailure,
+    id_spelling::is_same,
     player::{field, items, text},
 };
 
@@ -74,6 +77,8 @@ struct TranslationLanguage {
 pub(super) struct YouTubeTrackList {
     tracks: Vec<YouTubeTrack>,
     translations: Vec<TranslationLanguage>,
+    /// Whether an entry was malformed: it may be the track in the spoken language.
+    is_partial: bool,
 }
 
 /// The choice for a selector: a track, and the language to translate it into, if any.
@@ -91,8 +96,9 @@ impl YouTubeTrackList {
     /// Reads the value of `captions` in the player data. Malformed entries are skipped.
     pub(super) fn read(captions: &Value) -> Self {
         let list = field(captions, "playerCaptionsTracklistRenderer");
-        let mut tracks: Vec<_> =
-            items(list, "captionTracks").take(TRACKS_MAX).filter_map(YouTubeTrack::read).collect();
+        let entries = || items(list, "captionTracks").take(TRACKS_MAX);
+        let mut tracks: Vec<_> = entries().filter_map(YouTubeTrack::read).collect();
+        let is_partial = entries().nth(tracks.len()).is_some();
         if let Some(spoken) = spoken_language(list, &tracks) {
             for track in &mut tracks {
                 track.info.original = spoken.matches(&track.info.language) && !track.is_of_dub();
@@ -100,16 +106,30 @@ impl YouTubeTrackList {
         }
         let translations = items(list, "translationLanguages").take(TRANSLATIONS_MAX);
         let translations = translations.filter_map(TranslationLanguage::read).collect();
-        Self { tracks, translations }
+        Self { tracks, translations, is_partial }
     }
 
     pub(super) fn is_empty(&self) -> bool {
         self.tracks.is_empty()
     }
 
-    /// Whether the value of `captions` in the player data lists tracks, in any format.
-    pub(super) fn is_listed(captions: &Value) -> bool {
-        items(field(captions, "playerCaptionsTracklistRenderer"), "captionTracks").next().is_some()
+    /// Whether the value of `captions` in the player data states that the video has none.
+    ///
+    /// Any other value without tracks has an unknown format.
+    pub(super) fn is_absent(captions: &Value) -> bool {
+        let list = field(captions, "playerCaptionsTracklistRenderer");
+        let tracks = field(list, "captionTracks");
+        // The old form of a video without tracks has this field alone.
+        let has_no_list =
+            |fields: &Map<String, Value>| fields.keys().all(|name| name == "playerCaptionsRenderer");
+        captions.is_null()
+            || captions.as_object().is_some_and(has_no_list)
+            || list.is_object() && (tracks.is_null() || tracks.as_array().is_some_and(Vec::is_empty))
+    }
+
+    /// Why there is no choice for a selector.
+    pub(super) fn no_choice(&self) -> YouTubeFailure {
+        if self.is_partial { unknown_format() } else { YouTubeFailure::NoLanguage(self.infos()) }
     }
 
     /// All original tracks.
@@ -127,9 +147,14 @@ impl YouTubeTrackList {
 
     /// The best choice for a selector.
     ///
-    /// A machine translation only if no original track matches and the selector takes it.
+    /// A machine translation only if no original track matches and the selector takes it. If an entry was malformed, it
+    /// may be a better choice than a translation, and than a default that is not in the spoken language.
     pub(super) fn choose(&self, selector: &TrackSelector) -> Option<TrackChoice> {
-        self.choose_among(&self.tracks, selector)
+        let is_best = |choice: &TrackChoice| match selector.language() {
+            Some(_) => choice.translate_to.is_none(),
+            None => choice.info.original,
+        };
+        self.choose_among(&self.tracks, selector).filter(|choice| !self.is_partial || is_best(choice))
     }
 
     /// A substitute for the best track, among those that `suits` accepts.
@@ -283,6 +308,17 @@ fn needs_token(address: &str) -> bool {
     let query = address.split_once('?').map_or("", |(_, query)| query);
     form_urlencoded::parse(query.as_bytes())
         .any(|(name, value)| name == "exp" && (value.contains("xpe") || value.contains("xpv")))
+}
+
+/// Whether the URL of a track names another video.
+pub(super) fn is_of_other_video(address: &str, video: &VideoId) -> bool {
+    let query = address.split_once('?').map_or("", |(_, query)| query);
+    form_urlencoded::parse(query.as_bytes()).any(|(name, value)| name == "v" && !is_same(&value, video.id()))
+}
+
+/// The failure for a list of tracks in an unknown format.
+pub(super) fn unknown_format() -> YouTubeFailure {
+    YouTubeFailure::UnreadableCaptions("their list has an unknown format".to_owned())
 }
 
 /// A track's URL with a format and an optional translation.

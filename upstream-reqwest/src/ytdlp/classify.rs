@@ -150,9 +150,9 @@ pub(super) fn caption_failure(failure: YtDlpFailure) -> YtDlpFailure {
             YtDlpFailure::Reported(error)
         }
         YtDlpFailure::Program(fault) => YtDlpFailure::Program(fault),
-        YtDlpFailure::Classified(_) | YtDlpFailure::Reported(_) => {
-            YtDlpFailure::Classified(SocialFailure::UnreadableCaptions("yt-dlp wrote no file".to_owned()))
-        }
+        YtDlpFailure::Classified(_) | YtDlpFailure::Reported(_) => YtDlpFailure::Classified(
+            SocialFailure::UnreadableCaptions("yt-dlp wrote no complete file".to_owned()),
+        ),
     }
 }
 

@@ -83,9 +83,7 @@ pub(super) fn info_command(
 
 /// The command that fetches the captions of these keys from the metadata in a file.
 ///
-/// Each track is written to its own file.
-///
-/// The first error ends the run.
+/// Each track is written to its own file. The first error ends the run, also that of one part of captions in parts.
 pub(super) fn captions_command(
     program: &Path,
     egress: &ProgramEgress,
@@ -99,6 +97,8 @@ pub(super) fn captions_command(
         extractors(video.platform()).into(),
         "--no-warnings".into(),
         "--abort-on-error".into(),
+        "--abort-on-unavailable-fragments".into(),
+        "--fragment-retries=2".into(),
         "--skip-download".into(),
         "--output=captions".into(),
         format!("--sub-langs={}", keys.join(",")).into(),

@@ -1,9 +1,9 @@
 //! One lookup by yt-dlp: the video's metadata, then the captions for the track selector.
 
-use std::{fs, io, path::Path, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, fs, io, path::Path, sync::Arc, time::Duration};
 
 use tempfile::TempDir;
-use tokio::time::Instant;
+use tokio::{task::spawn_blocking, time::Instant};
 use transcript_core::{
     archive::TrackSelector,
     supplier::{SupplyError, SupplyMonitor, SupplyOutput, SupplyReason, SupplyRequest},
@@ -11,6 +11,7 @@ use transcript_core::{
     transcript::{Segment, TrackKind, Transcript, best_track, distinct_languages},
     video::Platform,
 };
+use url::Url;
 
 use super::{
     NAME,
@@ -20,7 +21,7 @@ use super::{
     tracks::YtDlpTrack,
 };
 use crate::{
-    http::{HttpTransport, ProgramEgress},
+    http::{HttpTransport, ProgramEgress, is_allowed},
     instagram,
     process::{ProgramCommand, ProgramExit},
     social::{Media, SocialFailure, read},
@@ -31,6 +32,8 @@ use crate::{
 const CAPTIONS_MAX: u64 = 32 << 20;
 /// Beginning of the names of folders of runs.
 const FOLDER_PREFIX: &str = "verbatim-yt-dlp-";
+/// Maximum number of requests that check the playlists of a track.
+const CHECKS_MAX: u32 = 12;
 /// The stage that is reported to waiters.
 const STAGE: &str = "captions";
 
@@ -146,7 +149,7 @@ impl YtDlpFetch<'_> {
         request: &SupplyRequest,
         hosts: &'static [&'static str],
     ) -> Result<Media, YtDlpFailure> {
-        let folder = create_folder()?;
+        let folder = create_folder().await?;
         let info = self.fetch_info(egress, folder.path(), request).await?;
         let addresses = info.audio_urls(request.video.platform(), hosts);
         if addresses.is_empty() {
@@ -174,16 +177,20 @@ impl YtDlpFetch<'_> {
         request: &SupplyRequest,
         hosts: &[&str],
     ) -> Result<SupplyOutput, YtDlpFailure> {
-        let folder = create_folder()?;
+        let folder = create_folder().await?;
         let info = self.fetch_info(egress, folder.path(), request).await?;
         let tracks = info.tracks(request.video.platform());
-        let selected = choose(&info, &tracks, request)?;
+        let mut selected = choose(&info, &tracks, request)?;
+        if request.video.platform() == Platform::X {
+            self.keep_whole(egress, &mut selected).await?;
+        }
         let input = info.to_input(&request.video, &selected, hosts);
         let input = input.ok_or_else(|| unreadable("its captions are not on a host of the platform"))?;
         let input_file = folder.path().join("given.json");
-        fs::write(&input_file, input.to_string()).map_err(folder_error)?;
+        tokio::fs::write(&input_file, input.to_string()).await.map_err(folder_error)?;
 
-        self.monitor.report_progress(STAGE, 0, selected.len() as u64);
+        let of = selected.len() as u64;
+        self.monitor.report_progress(STAGE, 0, of);
         let keys: Vec<_> = selected.iter().map(|track| track.key.as_str()).collect();
         let command = command::captions_command(
             self.program,
@@ -195,14 +202,18 @@ impl YtDlpFetch<'_> {
             self.deadline,
         );
         let exit = self.run(&command).await?;
+        let results = read_files(folder, selected).await?;
+        // The failure of the run may be that of the default track, which then has no file.
+        let is_default_missing = results.iter().skip(1).any(|(_, result)| !matches!(result, Ok(Some(_))));
+        let is_complete = exit.status == Some(0) || is_default_missing;
         let details = info.details(request.video.platform());
         let mut found = Vec::new();
-        for (index, track) in selected.iter().enumerate() {
-            let segments = match read_captions(folder.path(), track) {
-                Ok(Some(segments)) => segments,
+        for (index, (track, result)) in results.into_iter().enumerate() {
+            let segments = match result {
+                Ok(Some(segments)) if is_complete => segments,
                 // The requested transcript is complete: a failure of the default one must not discard it.
-                Ok(None) | Err(_) if index > 0 => continue,
-                Ok(None) => {
+                _ if index > 0 => continue,
+                Ok(_) => {
                     let failure = classify_exit(exit.status, &exit.errors, request.video.platform());
                     let failure = caption_failure(failure);
                     return Err(match track.info.kind {
@@ -217,12 +228,12 @@ impl YtDlpFetch<'_> {
                 title: details.title.clone(),
                 author: details.author.clone(),
                 duration_ms: details.duration_ms,
-                track: track.info.clone(),
+                track: track.info,
                 source: NAME.to_owned(),
                 segments,
             });
         }
-        self.monitor.report_progress(STAGE, selected.len() as u64, selected.len() as u64);
+        self.monitor.report_progress(STAGE, of, of);
         Ok(SupplyOutput {
             transcripts: found,
             known_tracks: tracks.into_iter().map(|track| track.info).collect(),
@@ -230,13 +241,45 @@ impl YtDlpFetch<'_> {
         })
     }
 
+    /// Keeps those of X's tracks whose playlists are whole: yt-dlp joins what a playlist lists, also if that is a part.
+    ///
+    /// Fails unless the first one is.
+    async fn keep_whole(
+        &self,
+        egress: &ProgramEgress,
+        tracks: &mut Vec<YtDlpTrack>,
+    ) -> Result<(), YtDlpFailure> {
+        let mut whole = 0;
+        for track in tracks.iter() {
+            match self.check_playlists(egress, track).await {
+                Ok(()) => whole += 1,
+                Err(failure) if whole == 0 => return Err(YtDlpFailure::Classified(failure)),
+                Err(_) => break,
+            }
+        }
+        tracks.truncate(whole);
+        Ok(())
+    }
+
+    async fn check_playlists(&self, egress: &ProgramEgress, track: &YtDlpTrack) -> Result<(), SocialFailure> {
+        let urls = track.forms.iter().filter_map(|form| Url::parse(form.get("url")?.as_str()?).ok());
+        let urls: BTreeSet<_> = urls.filter(|url| is_allowed(url, x::request::VIDEO)).collect();
+        let session = self.http.session().with_request_limit(CHECKS_MAX);
+        let mut session = session.with_route(Some(egress.index()));
+        for url in urls {
+            x::check_playlist(&mut session, url, self.deadline).await?;
+        }
+        Ok(())
+    }
+
     async fn run(&self, program: &ProgramCommand) -> Result<ProgramExit, YtDlpFailure> {
         program.run(self.monitor).await.map_err(YtDlpFailure::Program)
     }
 }
 
-pub(super) fn create_folder() -> Result<TempDir, YtDlpFailure> {
-    tempfile::Builder::new().prefix(FOLDER_PREFIX).tempdir().map_err(folder_error)
+pub(super) async fn create_folder() -> Result<TempDir, YtDlpFailure> {
+    let folder = spawn_blocking(|| tempfile::Builder::new().prefix(FOLDER_PREFIX).tempdir()).await;
+    folder.unwrap_or_else(|error| Err(io::Error::other(error))).map_err(folder_error)
 }
 
 /// Deletes the folders of runs in `parent` that have not changed for `age`: those of processes that were killed.
@@ -318,6 +361,21 @@ fn check_live(liveness: LiveStatus) -> Result<(), YtDlpFailure> {
         }
     };
     Err(YtDlpFailure::Reported(SupplyError::new(reason, message)))
+}
+
+/// A track with the result of [`read_captions`].
+type ReadTrack = (YtDlpTrack, Result<Option<Vec<Segment>>, SocialFailure>);
+
+/// Reads the caption files of these tracks, and deletes the folder.
+async fn read_files(folder: TempDir, tracks: Vec<YtDlpTrack>) -> Result<Vec<ReadTrack>, YtDlpFailure> {
+    let read = spawn_blocking(move || {
+        let read = |track: YtDlpTrack| {
+            let result = read_captions(folder.path(), &track);
+            (track, result)
+        };
+        tracks.into_iter().map(read).collect::<Vec<_>>()
+    });
+    read.await.map_err(|_| unreadable("its files could not be read"))
 }
 
 /// The segments in the caption file of a track; `None` if there is no file.

@@ -53,7 +53,8 @@ const NAME: &str = "yt-dlp";
 /// captions of unknown origin count as generated.
 ///
 /// It makes its own requests, through the next proxy in rotation. The URL rules of [`HttpTransport`] apply to the
-/// caption URLs that it reports, before it fetches them, but not to its other requests.
+/// caption URLs that it reports, before it fetches them, but not to its other requests. Playlists of X's captions are
+/// requested by this crate first: they must be whole.
 ///
 /// It does not limit concurrent runs, each of which is a Python interpreter: the engine does
 /// (`EngineBuilder::concurrency`).

@@ -8,7 +8,10 @@ use tempfile::TempDir;
 use transcript_core::{archive::TrackSelector, supplier::SupplyReason, time::Timestamp, video::VideoId};
 
 use super::*;
-use crate::http::HttpOptions;
+use crate::http::{
+    HttpOptions,
+    testing::{FakePlatform, reply},
+};
 
 #[derive(Debug)]
 struct FrozenClock;
@@ -32,10 +35,14 @@ impl SupplyMonitor for PatientMonitor {
 
 /// A supplier with this script as its program.
 fn scripted(folder: &TempDir, script: &str) -> YtDlp {
+    scripted_behind(folder, script, HttpOptions::default())
+}
+
+fn scripted_behind(folder: &TempDir, script: &str, http: HttpOptions) -> YtDlp {
     let program = folder.path().join("yt-dlp");
     fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o700)).unwrap();
-    let http = HttpTransport::new(HttpOptions::default()).unwrap();
+    let http = HttpTransport::new(http).unwrap();
     YtDlp::new(&program, Arc::new(http), Arc::new(FrozenClock)).unwrap()
 }
 
@@ -79,18 +86,72 @@ const LONG_TIMEOUT: Duration = Duration::from_secs(60);
 const INFO: &str = r#"{"id": "9", "display_id": "20", "title": "A post", "subtitles":
     {"en": [{"ext": "vtt", "url": "https://video.twimg.com/a.m3u8"}]}}"#;
 
+const WHOLE: &str = "#EXTM3U\n#EXT-X-MEDIA-SEQUENCE:0\n#EXTINF:9,\n/a.vtt\n#EXT-X-ENDLIST\n";
+
+/// X, which has this playlist of the captions in [`INFO`].
+async fn x_with_playlist(playlist: &str) -> FakePlatform {
+    let playlist = playlist.to_owned();
+    FakePlatform::start(move |_, _| reply(200, "", &playlist)).await
+}
+
+/// A script that prints [`INFO`], downloads its captions if a missing part ends the run, and then fails as given.
+fn x_script(failure: &str) -> String {
+    let info = INFO.replace('\n', " ");
+    format!(
+        "case \"$*\" in *--abort-on-unavailable-fragments*--load-info-json*) \
+         printf 'WEBVTT\\n\\n00:01.000 --> 00:02.000\\nhi\\n' > captions.en.vtt; {failure} ;; \
+         *) [ -z \"$(ls)\" ] && echo '{info}' ;; esac"
+    )
+}
+
 #[tokio::test]
 async fn ytdlp_written_caption_file_is_read() {
     let folder = TempDir::new().unwrap();
-    let script = format!(
-        "case \"$*\" in *--load-info-json*) printf 'WEBVTT\\n\\n00:01.000 --> 00:02.000\\nhi\\n' > captions.en.vtt ;; \
-         *) [ -z \"$(ls)\" ] && echo '{}' ;; esac",
-        INFO.replace('\n', " ")
-    );
-    let supplied = supply_from(&scripted(&folder, &script), LONG_TIMEOUT).await.unwrap();
+    let x = x_with_playlist(WHOLE).await;
+    let ytdlp = scripted_behind(&folder, &x_script(""), x.options());
+    let supplied = supply_from(&ytdlp, LONG_TIMEOUT).await.unwrap();
     let track = &supplied.transcripts[0];
     assert_eq!((track.source.as_str(), track.segments[0].text.as_str()), ("yt-dlp", "hi"));
     assert!(track.track.is_generated());
+}
+
+/// What yt-dlp joins would be archived as the whole.
+#[tokio::test]
+async fn ytdlp_captions_with_missing_part_are_unreadable() {
+    let without_end = WHOLE.replace("#EXT-X-ENDLIST", "");
+    let from_middle = WHOLE.replace("SEQUENCE:0", "SEQUENCE:7");
+    for (playlist, failure) in [
+        (WHOLE, "echo 'ERROR: fragment 2 not found, unable to continue' >&2; exit 1"),
+        (WHOLE, "exit 1"),
+        (without_end.as_str(), ""),
+        (from_middle.as_str(), ""),
+        ("#EXTM3U\n#EXT-X-GAP\n/a.vtt\n#EXT-X-ENDLIST", ""),
+    ] {
+        let folder = TempDir::new().unwrap();
+        let x = x_with_playlist(playlist).await;
+        let ytdlp = scripted_behind(&folder, &x_script(failure), x.options());
+        let error = supply_from(&ytdlp, LONG_TIMEOUT).await.unwrap_err();
+        assert_eq!(*error.reason(), SupplyReason::Unreadable, "{playlist} {failure}: {error}");
+    }
+}
+
+/// The run also fails if only the default track does, which then has no file.
+#[tokio::test]
+async fn ytdlp_requested_track_is_kept_if_default_fails() {
+    let french = r#""fr": [{"ext": "vtt", "url": "https://video.twimg.com/f.m3u8"}], "en":"#;
+    let info = INFO.replace('\n', " ").replace(r#""en":"#, french);
+    let x = x_with_playlist(WHOLE).await;
+    for (files, expect) in [("captions.fr.vtt", Some(1)), ("captions.fr.vtt captions.en.vtt", None)] {
+        let script = format!(
+            "case \"$*\" in *--load-info-json*) printf 'WEBVTT\\n\\n00:01.000 --> 00:02.000\\nhi\\n' \
+             | tee {files} > /dev/null; exit 1 ;; *) echo '{info}' ;; esac"
+        );
+        let folder = TempDir::new().unwrap();
+        let ytdlp = scripted_behind(&folder, &script, x.options());
+        let video = VideoId::new(Platform::X, "20").unwrap();
+        let supplied = supply_video(&ytdlp, video, "fr", LONG_TIMEOUT).await;
+        assert_eq!(supplied.ok().map(|supplied| supplied.transcripts.len()), expect, "{files}");
+    }
 }
 
 #[tokio::test]
@@ -129,6 +190,7 @@ async fn ytdlp_stream_that_just_ended_has_no_captions_yet() {
 
 #[tokio::test]
 async fn ytdlp_misbehaving_program_is_reported() {
+    let x = x_with_playlist(WHOLE).await;
     let long_info = format!("printf '{}'", INFO.replace('\n', " "));
     for (script, expect) in [
         ("cat /dev/zero", SupplyReason::Unreadable),
@@ -145,7 +207,8 @@ async fn ytdlp_misbehaving_program_is_reported() {
         ("echo \"ModuleNotFoundError: No module named 'yt_dlp'\" >&2; exit 1", SupplyReason::Misconfigured),
     ] {
         let folder = TempDir::new().unwrap();
-        let error = supply_from(&scripted(&folder, script), LONG_TIMEOUT).await.unwrap_err();
+        let ytdlp = scripted_behind(&folder, script, x.options());
+        let error = supply_from(&ytdlp, LONG_TIMEOUT).await.unwrap_err();
         assert_eq!(*error.reason(), expect, "{script}: {error}");
     }
     let folder = TempDir::new().unwrap();

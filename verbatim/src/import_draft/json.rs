@@ -36,6 +36,15 @@ struct DraftSnippet {
     /// Speech recognizers write this instead of the duration.
     end: Option<f64>,
     words: Option<Box<RawValue>>,
+    /// Whisper's confidence values.
+    avg_logprob: Option<de::IgnoredAny>,
+    no_speech_prob: Option<de::IgnoredAny>,
+}
+
+impl DraftSnippet {
+    fn is_recognised(&self) -> bool {
+        self.avg_logprob.is_some() || self.no_speech_prob.is_some()
+    }
 }
 
 /// A track, as our own export writes it.
@@ -181,8 +190,9 @@ fn snippets(text: &str) -> Result<ImportDraft> {
     struct DraftSnippets(#[serde(deserialize_with = "deserialize_bounded")] Vec<DraftSnippet>);
 
     let DraftSnippets(found) = from_str(text)?;
+    let is_recognised = found.iter().any(DraftSnippet::is_recognised);
     let (segments, unreadable) = clean_foreign(segments(found, false)?);
-    Ok(ImportDraft { segments, unreadable, ..ImportDraft::default() })
+    Ok(ImportDraft { segments, unreadable, is_recognised, ..ImportDraft::default() })
 }
 
 fn document(text: &str) -> Result<ImportDraft> {
@@ -215,6 +225,7 @@ fn document(text: &str) -> Result<ImportDraft> {
     if document.selectors.len() > SELECTORS_MAX || document.tracks.len() > KNOWN_TRACKS_MAX {
         return Err(Error::invalid("the JSON names more selectors or tracks than a video has"));
     }
+    let is_recognised = document.transcript.iter().any(DraftSnippet::is_recognised);
     let segments = segments(document.transcript, is_ours)?;
     let duration_ms = document.duration.map(millis).transpose()?;
     let (metadata, chapters) = (document.metadata.as_deref(), document.chapters.as_deref());
@@ -233,6 +244,7 @@ fn document(text: &str) -> Result<ImportDraft> {
         metadata,
         language,
         kind: kind.or(listed.as_ref().map(|track| track.kind)).or(document.is_generated.map(generated)),
+        is_recognised,
         original: document.original || listed.as_ref().is_some_and(|track| track.original),
         name: document.track_name.or(listed.and_then(|track| track.name)),
         source: document.source,

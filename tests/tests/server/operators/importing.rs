@@ -124,6 +124,39 @@ fn import_reads_files_of_ytdlp() -> Result<()> {
     Ok(())
 }
 
+/// What a machine recognised says so itself; the name, the metadata and the option take precedence.
+#[test]
+fn import_of_recognised_speech_is_generated() -> Result<()> {
+    let json3 = r#"{"wireMagic":"pb3","events":[{"tStartMs":0,"dDurationMs":9,"segs":[{"utf8":"so","acAsrConf":0}]}]}"#;
+    let srv3 = r#"<timedtext format="3"><body><p t="0" d="9"><s ac="248">so</s></p></body></timedtext>"#;
+    let youtube =
+        "WEBVTT\nKind: captions\nLanguage: en\n\n00:00.000 --> 00:02.000\nso<00:00:00.400><c> we</c>\n";
+    let whisper =
+        r#"{"text":" so","language":"en","segments":[{"text":" so","start":0,"end":1,"avg_logprob":-0.2}]}"#;
+    let info = json!({
+        "id": "aaaaaaaaaa6", "extractor_key": "Youtube", "subtitles": { "en": [{}] },
+        "webpage_url": "https://www.youtube.com/watch?v=aaaaaaaaaa6"
+    });
+    let folder = folder(&[
+        ("T [aaaaaaaaaa1].en.json3", json3),
+        ("T [aaaaaaaaaa2].en.srv3", srv3),
+        ("T [aaaaaaaaaa3].en.vtt", youtube),
+        ("T [aaaaaaaaaa4].en.json", whisper),
+        ("T [aaaaaaaaaa5].en.vtt", &vtt("words of a person")),
+        ("T [aaaaaaaaaa6].en.vtt", youtube),
+        ("T [aaaaaaaaaa6].info.json", &info.to_string()),
+    ])?;
+    let data = TempDir::new()?;
+    import(data.path(), &folder, &[], 0)?;
+    for (number, kind) in
+        [(1, "generated"), (2, "generated"), (3, "generated"), (4, "generated"), (5, "human"), (6, "human")]
+    {
+        let shown = json_of(data.path(), &["archive", "show", &format!("aaaaaaaaaa{number}"), "--json"])?;
+        assert_eq!(shown["tracks"][0]["kind"], kind, "{number}");
+    }
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn import_reads_foreign_json() -> Result<()> {
     let snippets = json!([{ "text": "Words", "start": 0.5, "duration": 1.25 }]);
@@ -251,7 +284,7 @@ fn import_unreadable_cues_are_reported_with_lines() -> Result<()> {
 
     let hopeless = "WEBVTT\n\n00:1x.000 --> 00:20.000\nlost\n";
     let refused = run_expecting(data.path(), &["import", "-", "--video", VIDEO], hopeless, 1)?;
-    assert!(text(&refused.stderr).contains("no cue's times can be read"), "{refused:?}");
+    assert!(text(&refused.stderr).contains("no cue's times and text can be read"), "{refused:?}");
     Ok(())
 }
 

@@ -1,12 +1,10 @@
 //! A transcript as SRT subtitles.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, ops::Range};
 
 use html_escape::decode_html_entities;
 
-use super::subtitle_cue::{
-    escape_times, has_two_times, push_times, push_with_marked_blank_lines, subtitle_cues,
-};
+use super::subtitle_cue::{escape_times, has_two_times, page_cues, push_times, push_with_marked_blank_lines};
 use crate::{
     captions::timing::{ARROW, TimingLine},
     transcript::Segment,
@@ -29,14 +27,19 @@ use crate::{
 /// );
 /// ```
 pub fn write_srt(segments: &[Segment]) -> String {
-    let cues = subtitle_cues(segments);
+    write_srt_page(segments, 0..segments.len())
+}
+
+/// Renders a page of segments like [`write_srt`], with the numbers and the ends that its cues have in the whole file.
+pub(super) fn write_srt_page(segments: &[Segment], page: Range<usize>) -> String {
+    let (before, cues) = page_cues(segments, page);
     let mut file = String::with_capacity(cues.iter().map(|cue| cue.text.len() + FRAME_BYTES).sum());
     for (index, cue) in cues.iter().enumerate() {
         if index > 0 {
             file.push('\n');
         }
         // Writing to a string cannot fail.
-        let _ = writeln!(file, "{}", index + 1);
+        let _ = writeln!(file, "{}", before + index + 1);
         push_times(&mut file, cue, ',');
         push_text(&mut file, &cue.text);
         file.push('\n');
@@ -122,7 +125,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        captions::write::subtitle_cue::tests::read_back_segments,
+        captions::write::subtitle_cue::{subtitle_cues, tests::read_back_segments},
         captions::{CaptionErrorKind, CaptionFormat, parse, parse_as},
         transcript::paragraph::tests::any_segments,
     };

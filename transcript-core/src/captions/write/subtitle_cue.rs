@@ -1,6 +1,6 @@
 //! Subtitle cues: display times and text, shared by SRT and WebVTT output.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, ops::Range};
 
 use crate::{
     captions::{
@@ -53,6 +53,15 @@ pub(super) fn subtitle_cues(segments: &[Segment]) -> Vec<SubtitleCue<'_>> {
         }
     }
     cues
+}
+
+/// The cues of a page of segments, which end as in the whole file, and the number of cues before them.
+pub(super) fn page_cues(segments: &[Segment], page: Range<usize>) -> (usize, Vec<SubtitleCue<'_>>) {
+    let count = |segments: &[Segment]| segments.iter().filter(|segment| !is_blank(&segment.text)).count();
+    let (before, rest) = segments.split_at_checked(page.start).unwrap_or((segments, &[]));
+    let mut cues = subtitle_cues(rest);
+    cues.truncate(count(rest.get(..page.len()).unwrap_or(rest)));
+    (count(before), cues)
 }
 
 fn cue(segment: &Segment) -> SubtitleCue<'_> {
@@ -181,6 +190,26 @@ pub(super) mod tests {
     #[test]
     fn subtitle_repeated_speech_is_separated() {
         check(&[("No.", 0, 50), ("No. Never.", 50, 90)], &[("No.", 0, 49), ("No. Never.", 50, 90)]);
+    }
+
+    #[test]
+    fn subtitle_cues_of_pages_equal_those_of_file() {
+        let list =
+            [("a", 0, 50), ("b", 0, 60), (" ", 30, 40), ("c", 40, 40), ("No.", 90, 95), ("No.", 95, 99)];
+        let segments: Vec<_> =
+            list.iter().map(|&(text, start, end)| Segment::new(text, start, end - start)).collect();
+        let all = subtitle_cues(&segments);
+        for size in 1..=segments.len() {
+            let starts = (0..segments.len()).step_by(size);
+            let pages = starts.map(|start| page_cues(&segments, start..(start + size).min(segments.len())));
+            let mut found = Vec::new();
+            for (before, cues) in pages {
+                assert_eq!(before, found.len(), "{size}");
+                found.extend(cues);
+            }
+            assert_eq!(found, all, "{size}");
+        }
+        assert_eq!(page_cues(&segments, 9..12), (5, Vec::new()));
     }
 
     #[test]

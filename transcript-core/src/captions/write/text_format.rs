@@ -1,8 +1,8 @@
 //! Text formats of a transcript.
 
-use std::fmt;
+use std::{fmt, ops::Range};
 
-use super::{write_srt, write_webvtt, write_webvtt_with_words};
+use super::{srt::write_srt_page, webvtt::write_webvtt_page, write_webvtt_with_words};
 use crate::transcript::{Transcript, markdown, prose};
 
 use crate::names::names;
@@ -45,11 +45,21 @@ impl TextFormat {
 
     /// Formats a transcript.
     pub fn format(self, transcript: &Transcript) -> String {
+        self.format_page(transcript, 0..transcript.segments.len(), false)
+    }
+
+    /// Formats a page of the segments; `has_words` adds the times of words to WebVTT.
+    pub(crate) fn format_page(self, transcript: &Transcript, page: Range<usize>, has_words: bool) -> String {
+        let segments = &transcript.segments;
         match self {
-            Self::Text => prose(&transcript.segments),
-            Self::Markdown => markdown(transcript),
-            Self::Srt => write_srt(&transcript.segments),
-            Self::WebVtt => write_webvtt(&transcript.segments),
+            Self::Text => prose(segments.get(page).unwrap_or_default()),
+            Self::Markdown if page.len() == segments.len() => markdown(transcript),
+            Self::Markdown => {
+                let segments = segments.get(page).unwrap_or_default().to_vec();
+                markdown(&Transcript { segments, ..transcript.without_segments() })
+            }
+            Self::Srt => write_srt_page(segments, page),
+            Self::WebVtt => write_webvtt_page(segments, page, has_words),
         }
     }
 }

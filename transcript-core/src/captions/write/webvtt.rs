@@ -1,8 +1,9 @@
 //! A transcript as WebVTT subtitles.
 
+use std::ops::Range;
+
 use super::subtitle_cue::{
-    SubtitleCue, escape_times, has_two_times, push_clock, push_times, push_with_marked_blank_lines,
-    subtitle_cues,
+    SubtitleCue, escape_times, has_two_times, page_cues, push_clock, push_times, push_with_marked_blank_lines,
 };
 use crate::{
     captions::is_blank,
@@ -22,15 +23,16 @@ use crate::{
 /// assert_eq!(write_webvtt(&segments), "WEBVTT\n\n00:00:00.500 --> 00:00:02.500\nList&lt;T&gt; &amp; co\n");
 /// ```
 pub fn write_webvtt(segments: &[Segment]) -> String {
-    write(segments, |_| None)
+    write_webvtt_page(segments, 0..segments.len(), false)
 }
 
 /// Renders segments as WebVTT like [`write_webvtt`], with times inside the cues of segments that have words.
 ///
 /// Players highlight the words as they are spoken. A word has a time before it, and one after it if it ends before the
 /// next; without any time before it, it starts with its cue. Text between two words belongs to the first of them, because
-/// WebVTT has no times for a part of a cue only. [`crate::captions::parse`] reads the same words back, but for the end of
-/// one that lasts beyond the start of the next or the end of its cue.
+/// WebVTT has no times for a part of a cue only. Times increase within their cue: a word that starts with the one before,
+/// or after the end of its cue, has none, and belongs to the one before. [`crate::captions::parse`] reads the same words
+/// back, but for these and for the end of one that lasts beyond the start of the next or the end of its cue.
 ///
 /// ```
 /// use transcript_core::{captions::write_webvtt_with_words, transcript::{Segment, Word}};
@@ -41,18 +43,18 @@ pub fn write_webvtt(segments: &[Segment]) -> String {
 /// assert_eq!(write_webvtt_with_words(&segments), format!("WEBVTT\n\n{cue}"));
 /// ```
 pub fn write_webvtt_with_words(segments: &[Segment]) -> String {
-    write(segments, text_with_times)
+    write_webvtt_page(segments, 0..segments.len(), true)
 }
 
-/// Renders segments; `marked` is the escaped text of a cue with times in it, if it has words.
-fn write(segments: &[Segment], marked: impl Fn(&SubtitleCue<'_>) -> Option<String>) -> String {
-    let cues = subtitle_cues(segments);
+/// Renders a page of segments like the two functions above, with the ends that its cues have in the whole file.
+pub(super) fn write_webvtt_page(segments: &[Segment], page: Range<usize>, has_words: bool) -> String {
+    let (_, cues) = page_cues(segments, page);
     let mut file = String::with_capacity(cues.iter().map(|cue| cue.text.len() + FRAME_BYTES).sum());
     file.push_str("WEBVTT\n");
     for cue in &cues {
         file.push('\n');
         push_times(&mut file, cue, '.');
-        if let Some(text) = marked(cue) {
+        if let Some(text) = has_words.then(|| text_with_times(cue)).flatten() {
             push_with_marked_blank_lines(&mut file, &text);
         } else if cue.text.contains(['&', '<', '>', '{']) || cue.text.matches(':').nth(1).is_some() {
             push_with_marked_blank_lines(&mut file, &escape(&cue.text));
@@ -67,29 +69,68 @@ fn write(segments: &[Segment], marked: impl Fn(&SubtitleCue<'_>) -> Option<Strin
 /// Bytes around a cue's text.
 const FRAME_BYTES: usize = 34;
 
-/// The escaped text of a cue with the times of its words; `None` if it has no words, or they are not in its text.
+/// A part of a cue's text between two times.
+struct TimedPart {
+    /// Where it begins in the text.
+    offset: usize,
+    /// The time before it, if it has one.
+    mark_ms: Option<u64>,
+    /// The end of its last word.
+    end_ms: u64,
+}
+
+/// The parts of a cue's text with the times of its words; empty if no word can have one.
+fn timed_parts(cue: &SubtitleCue<'_>) -> Vec<TimedPart> {
+    let offsets = find_words(&cue.text, cue.words).unwrap_or_default();
+    if cue.words.iter().any(|word| is_blank(&word.text)) {
+        return Vec::new();
+    }
+    let mut parts: Vec<TimedPart> = Vec::new();
+    let mut latest_ms = cue.start_ms;
+    for (word, offset) in cue.words.iter().zip(offsets) {
+        let start_ms = word.start_ms.max(cue.start_ms);
+        // A time at the start of its cue is not valid, but a lone word is recognized only by its time.
+        let has_mark = start_ms < cue.end_ms && (start_ms > latest_ms || cue.words.len() == 1);
+        if has_mark {
+            latest_ms = start_ms;
+        }
+        match parts.last_mut() {
+            Some(part) if !has_mark => part.end_ms = word.end_ms(),
+            last => {
+                let offset = if last.is_some() { offset } else { 0 };
+                parts.push(TimedPart {
+                    offset,
+                    mark_ms: has_mark.then_some(start_ms),
+                    end_ms: word.end_ms(),
+                });
+            }
+        }
+    }
+    parts.retain(|part| part.mark_ms.is_some() || latest_ms > cue.start_ms);
+    parts
+}
+
+/// The escaped text of a cue with the times of its words; `None` if it has none.
 fn text_with_times(cue: &SubtitleCue<'_>) -> Option<String> {
-    let offsets = find_words(&cue.text, cue.words)?;
-    if offsets.is_empty() || cue.words.iter().any(|word| is_blank(&word.text)) {
+    let parts = timed_parts(cue);
+    if parts.is_empty() {
         return None;
     }
     let mut text = String::with_capacity(cue.text.len() * 3);
-    let ends = offsets.iter().skip(1).copied().chain([cue.text.len()]);
-    let nexts = cue.words.iter().skip(1).map(|word| word.start_ms).chain([cue.end_ms]);
-    let mut from = 0;
-    for ((word, next), end) in cue.words.iter().zip(nexts).zip(ends) {
-        let part = cue.text.get(from..end)?;
-        let spoken = part.trim_end();
-        // A time at the start of its cue is not valid, but a lone word is recognized only by its time.
-        if from > 0 || word.start_ms != cue.start_ms || cue.words.len() == 1 {
-            push_mark(&mut text, word.start_ms);
+    for (index, part) in parts.iter().enumerate() {
+        let next = parts.get(index + 1);
+        let words = cue.text.get(part.offset..next.map_or(cue.text.len(), |next| next.offset))?;
+        let spoken = words.trim_end();
+        let (start_ms, next_ms) =
+            (part.mark_ms.unwrap_or(cue.start_ms), next.and_then(|next| next.mark_ms).unwrap_or(cue.end_ms));
+        if part.mark_ms.is_some() {
+            push_mark(&mut text, start_ms);
         }
         text.push_str(&escape(spoken));
-        if word.end_ms() < next.min(cue.end_ms) {
-            push_mark(&mut text, word.end_ms());
+        if part.end_ms > start_ms && part.end_ms < next_ms {
+            push_mark(&mut text, part.end_ms);
         }
-        text.push_str(part.get(spoken.len()..)?);
-        from = end;
+        text.push_str(words.get(spoken.len()..)?);
     }
     Some(text)
 }
@@ -123,7 +164,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        captions::write::subtitle_cue::tests::read_back_segments,
+        captions::write::subtitle_cue::{subtitle_cues, tests::read_back_segments},
         captions::{CaptionErrorKind, CaptionFormat, parse, parse_as},
         transcript::{Word, paragraph::tests::any_segments},
     };
@@ -209,13 +250,25 @@ mod tests {
         let cues = subtitle_cues(segments);
         for (segment, cue) in expect.iter_mut().zip(&cues) {
             let Some(offsets) = find_words(&cue.text, cue.words) else { continue };
-            let ends = offsets.iter().skip(1).copied().chain([cue.text.len()]);
-            let starts = [0].into_iter().chain(offsets.iter().skip(1).copied());
-            let nexts = cue.words.iter().skip(1).map(|word| word.start_ms).chain([cue.end_ms]);
-            let parts = starts.zip(ends).map(|(start, end)| cue.text[start..end].trim());
-            let words = cue.words.iter().zip(parts).zip(nexts).map(|((word, part), next)| {
-                let end = word.end_ms().min(next).min(cue.end_ms);
-                Word::new(part, word.start_ms, end.saturating_sub(word.start_ms))
+            // Words that cannot have a time belong to the one before: its offset, start, and the end of the last one.
+            let mut groups: Vec<(usize, u64, u64)> = Vec::new();
+            for (word, offset) in cue.words.iter().zip(offsets) {
+                let start = if word.start_ms < cue.end_ms { word.start_ms } else { 0 }.max(cue.start_ms);
+                match groups.last_mut() {
+                    Some(group) if start <= group.1 => group.2 = word.end_ms(),
+                    None => groups.push((0, start, word.end_ms())),
+                    _ => groups.push((offset, start, word.end_ms())),
+                }
+            }
+            let is_lone = cue.words.len() == 1 && cue.words[0].start_ms < cue.end_ms;
+            if groups.iter().all(|group| group.1 == cue.start_ms) && !is_lone {
+                continue;
+            }
+            let nexts = groups.iter().skip(1).map(|group| (group.0, group.1));
+            let nexts = nexts.chain([(cue.text.len(), cue.end_ms)]);
+            let words = groups.iter().zip(nexts).map(|(&(offset, start, end), (next_offset, next))| {
+                let end = if end > start { end.min(next) } else { next };
+                Word::new(cue.text[offset..next_offset].trim(), start, end - start)
             });
             segment.words = words.collect();
         }
@@ -271,6 +324,51 @@ mod tests {
         assert_eq!(read[2].words, [word("♪ Hi,", 2_100, 2_300), word("all!", 2_300, 3_000)]);
         assert_eq!(read[3], segments[3]);
         check_read_back(file, read_back_with_words(&segments));
+    }
+
+    /// As W3C's parser requires: each time is within its cue, and after the one before.
+    #[test]
+    fn webvtt_times_of_words_increase_within_their_cue() {
+        let word = |text: &str, start, end| Word::new(text, start, end - start);
+        let words = |list: &[(&str, u64, u64)]| list.iter().map(|&(t, s, e)| word(t, s, e)).collect();
+        for (list, text) in [
+            // A cue that ends when the next one starts.
+            (
+                &[
+                    ("one", 1_000, 1_500),
+                    ("two", 1_500, 3_600),
+                    ("three", 3_600, 4_000),
+                    ("four", 4_000, 5_000),
+                ][..],
+                "one <00:00:01.500>two three four",
+            ),
+            // Whisper's words start before their segment, and together.
+            (
+                &[
+                    ("one", 960, 1_300),
+                    ("two", 1_300, 1_300),
+                    ("three", 1_300, 2_080),
+                    ("four", 2_080, 2_900),
+                ],
+                "one <00:00:01.300>two three <00:00:02.080>four<00:00:02.900>",
+            ),
+            (
+                &[("one", 1_000, 1_000), ("two", 1_000, 1_500), ("three", 1_500, 2_000)],
+                "one two <00:00:01.500>three four<00:00:02.000>",
+            ),
+            (&[("one", 1_000, 1_200), ("two", 1_000, 1_500)], "one two three four"),
+            (&[("one", 3_100, 3_200), ("two", 3_200, 3_500)], "one two three four"),
+            (&[("one", 900, 1_200)], "<00:00:01.000>one two three four<00:00:01.200>"),
+            (&[("one", 3_000, 3_200)], "one two three four"),
+        ] {
+            let segments = [
+                Segment { words: words(list), ..Segment::new("one two three four", 1_000, 4_000) },
+                Segment::new("next", 3_000, 1_000),
+            ];
+            let file = write_webvtt_with_words(&segments);
+            assert_eq!(file.lines().nth(3), Some(text), "{file}");
+            check_read_back(file, read_back_with_words(&segments));
+        }
     }
 
     #[test]

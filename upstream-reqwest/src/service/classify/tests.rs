@@ -135,6 +135,13 @@ fn transcript_hostile_details_are_left_out() {
 }
 
 #[test]
+fn transcript_page_is_not_supplied() {
+    let changes = json!({"nextCursor": "0a1b2c3d-5", "totalChars": 90});
+    let error = failure(changes, track_meta("en", true), TrackSelector::Default);
+    assert_eq!(*error.reason(), SupplyReason::Unreadable, "{error}");
+}
+
+#[test]
 fn selector_other_language_is_not_supplied() {
     assert!(matches!(
         decide(json!({}), track_meta("de-AT", true), language("de")),

@@ -221,3 +221,79 @@ async fn supply_language_without_text_leaves_default_to_others() {
     let platform = FakePlatform::start(script).await;
     assert_eq!(reason(supply(&platform, "en").await), SupplyReason::NoCaptions);
 }
+
+#[tokio::test]
+async fn supply_format_with_lost_words_tries_others() {
+    let words = |starts: [&str; 2]| {
+        let event = |start| format!(r#"{{"tStartMs":{start},"segs":[{{"utf8":"word"}}]}}"#);
+        format!(r#"{{"events":[{}]}}"#, starts.map(event).join(","))
+    };
+    let whole = r#"<timedtext format="3"><body><p t="0">salt</p><p t="2000">sea</p></body></timedtext>"#;
+    for (lossy, xml, expect) in [
+        (words(["0", "{}"]), whole, Some("salt")),
+        (words(["0", "\"later\""]), whole, Some("salt")),
+        (words(["null", "null"]), whole, Some("salt")),
+        (
+            words(["0", "{}"]),
+            "<transcript><text start=\"0\">a</text><text start=\"x\">b</text></transcript>",
+            None,
+        ),
+        (words(["0", "2000"]), "", Some("word")),
+    ] {
+        let platform = FakePlatform::start(move |request, _| match client(request) {
+            Some(_) => player(&[track("en", "", "")]),
+            None if request.line.contains("fmt=json3") => reply(200, "", lossy.clone()),
+            None => reply(200, "", xml),
+        })
+        .await;
+        let result = supply(&platform, "default").await;
+        let result = result.map(|supplied| texts(&supplied)[0].to_owned());
+        // The person who uploaded the captions may be the cause.
+        assert!(result.as_ref().err().is_none_or(|error| !error.counts_against_supplier()), "{xml}");
+        let result = result.map_err(|error| error.reason().clone());
+        assert_eq!(result, expect.map(str::to_owned).ok_or(SupplyReason::Unreadable), "{xml}");
+        // Every client and format is tried until one is whole.
+        assert!(expect.is_some() || platform.requests().len() == 12);
+    }
+}
+
+#[tokio::test]
+async fn supply_caption_url_of_other_video_is_not_requested() {
+    let mut foreign = track("en", "", "");
+    foreign["baseUrl"] = json!("https://www.youtube.com/api/timedtext?v=vb-others-0&lang=en");
+    let platform = FakePlatform::start(move |_, _| player(std::slice::from_ref(&foreign))).await;
+    assert_eq!(reason(supply(&platform, "default").await), SupplyReason::OtherVideo);
+    assert_eq!(lines(&platform), ["VISIONOS", "ANDROID", "IOS"]);
+}
+
+#[tokio::test]
+async fn supply_untranslated_words_are_no_translation() {
+    let words = |count: u32| (0..count).map(|number| format!("word{number}")).collect::<Vec<_>>().join(" ");
+    let (long, short) = (words(50), words(49));
+    let (long, short) = (long.as_str(), short.as_str());
+    for (language, original, translated, is_taken) in [
+        ("en", long, long, false),
+        ("en", long, "元の言葉", true),
+        // The same words may be right: of a name, and of captions whose language is not known.
+        ("en", short, short, true),
+        ("und", long, long, true),
+    ] {
+        let (sent, source) = (translated.to_owned(), original.to_owned());
+        let platform = FakePlatform::start(move |request, _| match client(request) {
+            Some(_) => player(&[track(language, "", "")]),
+            None if request.line.contains("tlang=ja") => captions_reply(&sent),
+            None => captions_reply(&source),
+        })
+        .await;
+        let result = supply(&platform, "translation:ja").await;
+        // Other clients return the same.
+        assert_eq!(platform.requests().len(), 3, "{language} {translated}");
+        match result {
+            Ok(supplied) => assert!(is_taken && texts(&supplied)[0] == translated, "{language} {translated}"),
+            Err(error) => {
+                assert_eq!(*error.reason(), SupplyReason::Unreadable, "{language} {translated}");
+                assert!(!is_taken && !error.counts_against_supplier(), "{language} {translated}");
+            }
+        }
+    }
+}

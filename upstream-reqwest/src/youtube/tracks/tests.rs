@@ -2,6 +2,8 @@
 
 use serde_json::json;
 
+use transcript_core::video::Platform;
+
 use super::*;
 
 fn track(code: &str, kind: &str, address: &str) -> Value {
@@ -55,6 +57,47 @@ fn track_list_malformed_entry_is_skipped() {
     for captions in [json!(null), json!([]), json!({"playerCaptionsTracklistRenderer": {"captionTracks": 7}})]
     {
         assert!(YouTubeTrackList::read(&captions).is_empty(), "{captions}");
+    }
+}
+
+#[test]
+fn track_list_malformed_entry_leaves_default_open() {
+    let malformed = json!({"url": "u", "languageCode": "en"});
+    let more = json!({"translationLanguages": [{"languageCode": "fr"}]});
+    for (entries, selector, expect) in [
+        (json!([malformed, track("de", "", "u")]), TrackSelector::Default, None),
+        (json!([malformed, track("de", "", "u")]), selector("en"), None),
+        (json!([malformed, track("de", "", "u")]), translation("fr"), None),
+        (json!([malformed, track("de", "", "u")]), selector("de"), Some("de")),
+        // The language of the only generated captions is the spoken one.
+        (json!([malformed, track("de", "asr", "u")]), TrackSelector::Default, Some("de")),
+        (json!([track("de", "", "u")]), TrackSelector::Default, Some("de")),
+        (json!([track("de", "", "u")]), translation("fr"), Some("fr")),
+    ] {
+        let list = list(entries.clone(), more.clone());
+        let choice = list.choose(&selector);
+        assert_eq!(
+            choice.as_ref().map(|choice| choice.info.language.as_str()),
+            expect,
+            "{entries} {selector:?}"
+        );
+        assert_eq!(list.no_choice() == unknown_format(), list.is_partial, "{entries}");
+    }
+}
+
+#[test]
+fn track_url_of_other_video_is_detected() {
+    let video = VideoId::new(Platform::YouTube, "vb-player-0").unwrap();
+    for (address, expect) in [
+        ("https://x/t?v=vb-player-0&lang=en", false),
+        // Of the last character only four bits count.
+        ("https://x/t?v=vb-player-1", false),
+        ("/t?lang=en", false),
+        ("https://x/t", false),
+        ("https://x/t?v=vb-others-0&lang=en", true),
+        ("/t?lang=en&v=", true),
+    ] {
+        assert_eq!(is_of_other_video(address, &video), expect, "{address}");
     }
 }
 

@@ -170,7 +170,7 @@ async fn run(
     position: &EntryPosition,
     now: Timestamp,
 ) -> Result<Exit, YtDlpFailure> {
-    let folder = create_folder()?;
+    let folder = create_folder().await?;
     let range = position.range(list);
     let command = command::list_command(fetch.program, egress, folder.path(), list, &range, fetch.deadline);
     let mut output = Vec::new();

@@ -54,9 +54,15 @@ fn json_in_utf16_is_read() {
 
 #[test]
 fn text_in_brackets_is_named() {
-    for body in
-        ["[Script Info]\nTitle: x", "\u{FEFF}[00:12.00]So", "[ti:So]\n", "[00:00.000 --> 00:04.000]  So"]
-    {
+    for body in [
+        "[Script Info]\nTitle: x",
+        "\u{FEFF}[00:12.00]So",
+        "[ti:So]\n",
+        "[00:00.000 --> 00:04.000]  So",
+        "[INFORMATION]\n[TITLE]\n",
+        "{25}{50}Hello there|you",
+        "{1}{1}23.976\n",
+    ] {
         let error = ImportDraft::read(body.as_bytes()).unwrap_err();
         assert!(error.message().contains("ASS, LRC"), "{error}: {body}");
     }
