@@ -1,8 +1,17 @@
 //! Store monitor: counts the failures of a database, and logs when they begin and end.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::{
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
 
 use transcript_core::{Error, FailureLog};
+
+/// How long a write that failed on damaged data counts, if no other write follows.
+const DAMAGE_PERIOD: Duration = Duration::from_secs(60);
 
 /// The cause of a failed call of a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +75,8 @@ pub struct StoreMonitor {
     store: &'static str,
     is_open: AtomicBool,
     errors: [AtomicU64; StoreErrorKind::ALL.len()],
+    /// When the last write failed, if it failed on damaged data.
+    damaged_at: Mutex<Option<Instant>>,
     reads: FailureLog,
     writes: FailureLog,
 }
@@ -77,6 +88,7 @@ impl StoreMonitor {
             store,
             is_open: AtomicBool::new(false),
             errors: Default::default(),
+            damaged_at: Mutex::default(),
             reads: FailureLog::new(),
             writes: FailureLog::new(),
         }
@@ -93,6 +105,19 @@ impl StoreMonitor {
         StoreErrorKind::ALL.map(StoreErrorKind::as_str).into_iter().zip(counts).collect()
     }
 
+    /// Whether the last write failed within a minute because stored data is damaged.
+    pub fn is_damaged(&self) -> bool {
+        self.is_damaged_for(DAMAGE_PERIOD)
+    }
+
+    fn is_damaged_for(&self, period: Duration) -> bool {
+        self.damaged_at().is_some_and(|at| at.elapsed() < period)
+    }
+
+    fn damaged_at(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.damaged_at.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Counts a failed call.
     pub(crate) fn failed(&self, operation: StoreOperation, kind: StoreErrorKind, error: &Error) {
         if !self.is_open.load(Ordering::Relaxed) {
@@ -100,6 +125,9 @@ impl StoreMonitor {
         }
         if let Some(count) = self.errors.get(kind as usize) {
             count.fetch_add(1, Ordering::Relaxed);
+        }
+        if operation == StoreOperation::Write {
+            *self.damaged_at() = (kind == StoreErrorKind::Corrupt).then(Instant::now);
         }
         if let Some(failures) = self.failures(operation).failed() {
             let (store, operation, kind) = (self.store, operation.as_str(), kind.as_str());
@@ -109,6 +137,9 @@ impl StoreMonitor {
 
     /// Counts a successful call.
     pub(crate) fn succeeded(&self, operation: StoreOperation) {
+        if operation == StoreOperation::Write {
+            *self.damaged_at() = None;
+        }
         if let Some(failures) = self.failures(operation).succeeded() {
             tracing::info!(store = self.store, operation = operation.as_str(), failures, "store recovered");
         }
@@ -144,5 +175,24 @@ mod tests {
         monitor.succeeded(StoreOperation::Read);
         assert_eq!(full(&monitor), ("full", 1));
         assert_eq!(monitor.writes.succeeded(), Some(1), "a read ended the failure of writes");
+    }
+
+    #[test]
+    fn monitor_is_damaged_until_write_ends_otherwise() {
+        use StoreOperation::{Read, Write};
+        let (monitor, error) = (StoreMonitor::new("main"), Error::unavailable("the store failed"));
+        monitor.start();
+        monitor.failed(Read, StoreErrorKind::Corrupt, &error);
+        assert!(!monitor.is_damaged());
+        for end in [None, Some(StoreErrorKind::Full)] {
+            monitor.failed(Write, StoreErrorKind::Corrupt, &error);
+            monitor.succeeded(Read);
+            assert!(monitor.is_damaged() && !monitor.is_damaged_for(Duration::ZERO));
+            match end {
+                Some(kind) => monitor.failed(Write, kind, &error),
+                None => monitor.succeeded(Write),
+            }
+            assert!(!monitor.is_damaged(), "{end:?}");
+        }
     }
 }

@@ -102,6 +102,7 @@ pub struct Error {
     retry: Retry,
     message: String,
     cause: Option<ErrorCause>,
+    has_no_effect: bool,
 }
 
 crate::display::display!(Error, |this| this.message);
@@ -116,7 +117,8 @@ impl Error {
     /// Creates an error of the given kind.
     #[cold]
     pub fn new(kind: ErrorKind, retry: Retry, message: impl Into<String>) -> Self {
-        Self { kind, retry, message: message.into(), cause: None }
+        let has_no_effect = kind == ErrorKind::Invalid;
+        Self { kind, retry, message: message.into(), cause: None, has_no_effect }
     }
 
     /// This error with another message.
@@ -129,6 +131,19 @@ impl Error {
     #[must_use]
     pub fn with_cause(self, cause: Option<ErrorCause>) -> Self {
         Self { cause, ..self }
+    }
+
+    /// This error of a call that certainly had no effect.
+    #[must_use]
+    pub fn without_effect(self) -> Self {
+        Self { has_no_effect: true, ..self }
+    }
+
+    /// Whether the call certainly had no effect. Otherwise it may have one, now or later.
+    ///
+    /// True for [`ErrorKind::Invalid`], and where a store has certainly stored nothing.
+    pub fn has_no_effect(&self) -> bool {
+        self.has_no_effect
     }
 
     /// The error behind this one; `None` if it is the first.

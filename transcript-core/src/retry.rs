@@ -1,6 +1,12 @@
 //! The retry loop of store calls and upstream requests, the renewal of leases, and the timeout of a single store call.
 
-use std::time::Duration;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
@@ -156,25 +162,45 @@ pub(crate) fn is_store_failure(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::Unsupported)
 }
 
+/// Whether a try of a call may have an effect that is not known, now or later.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct EffectFlag(Arc<AtomicBool>);
+
+impl EffectFlag {
+    /// Makes a try. It sets the flag unless it returns, with success or an error that had no effect.
+    pub(crate) async fn watch<T>(&self, call: impl Future<Output = Result<T>>) -> Result<T> {
+        // A try that is cut short is dropped at the wait: the flag stays set.
+        let before = self.0.swap(true, Ordering::Relaxed);
+        let result = call.await;
+        if result.as_ref().map_or_else(Error::has_no_effect, |_| true) {
+            self.0.store(before, Ordering::Relaxed);
+        }
+        result
+    }
+}
+
 /// Makes a call that charges, so that its outcome must be known: one try, then `retries` if that failed.
 ///
-/// The flag is whether the outcome is certain. After a failed first try it is not: that try may still take effect in a
-/// slow store.
+/// `retries` passes each try to [`EffectFlag::watch`]. The flag of the result is whether the outcome is certain. It is
+/// not after a failed try that may still take effect in a slow store.
 ///
 /// # Errors
-/// [`ErrorKind::Invalid`]: no try has an effect.
+/// The last one, if all tries certainly had no effect.
 pub(crate) async fn retry_uncertain<T, F>(
     first_try: impl Future<Output = Result<T>>,
-    retries: impl FnOnce() -> F,
+    retries: impl FnOnce(EffectFlag) -> F,
 ) -> Result<(Result<T>, bool)>
 where
     F: Future<Output = Result<T>>,
 {
-    match first_try.await {
-        Err(error) if error.kind() == ErrorKind::Invalid => Err(error),
-        Err(error) if error.retry() == Retry::Never => Ok((Err(error), false)),
-        Err(_) => Ok((retries().await, false)),
-        outcome => Ok((outcome, true)),
+    let effect = EffectFlag::default();
+    let mut result = effect.watch(first_try).await;
+    if result.as_ref().is_err_and(|error| error.retry() != Retry::Never) {
+        result = retries(effect.clone()).await;
+    }
+    match (result, effect.0.load(Ordering::Relaxed)) {
+        (Err(error), false) => Err(error),
+        (result, is_uncertain) => Ok((result, !is_uncertain)),
     }
 }
 
@@ -214,7 +240,7 @@ pub(crate) async fn keep_renewed<T, F>(
 mod tests {
     use std::{
         cell::{Cell, RefCell},
-        sync::atomic::{AtomicU32, Ordering},
+        sync::atomic::AtomicU32,
     };
 
     use super::*;

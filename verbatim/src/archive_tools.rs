@@ -231,7 +231,15 @@ impl ArchiveTools {
         self.archive.verify(request).await
     }
 
-    /// Fetches a transcript that [`ArchiveTools::verify`] deleted. Free of charge.
+    /// Serves what is stored of a video without a selector; see [`Archive::restore_selectors`].
+    ///
+    /// # Errors
+    /// Errors of the storage.
+    pub async fn restore_selectors(&self, video: &VideoId) -> Result<bool> {
+        self.archive.restore_selectors(video).await
+    }
+
+    /// Fetches a transcript that [`ArchiveTools::verify`] deleted or found without a selector. Free of charge.
     ///
     /// # Errors
     /// As [`crate::Verbatim::get`].

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use transcript_core::{
-    Error, Page, PageRequest, Result,
+    Error, ErrorKind, Page, PageRequest, Result, Retry,
     archive::{ArchivedTrack, FindOutcome, StoredTranscript, TrackSelector},
     body::segments::seconds,
     transcript::{Chapter, LiveStatus, Segment, TrackInfo, VideoMetadata, Word},
@@ -25,7 +25,7 @@ pub struct TranscriptExport {
     pub known_tracks: Vec<TrackInfo>,
 }
 
-/// A track whose archived transcript cannot be read.
+/// A track whose archived transcript cannot be read, or not be found because selectors are damaged.
 #[derive(Clone, Debug)]
 pub struct UnreadableTrack {
     /// The track.
@@ -181,7 +181,40 @@ impl ArchiveTools {
             }
         }
         archived.iter_mut().for_each(|one| one.selectors.sort());
+        unreadable.extend(self.find_unserved(video, &tracks).await?);
         Ok(ArchivedVideo { tracks, archived, unreadable })
+    }
+
+    /// Returns the archived tracks without a selector because selectors are damaged, not because another track replaced
+    /// them.
+    async fn find_unserved(&self, video: &VideoId, tracks: &[ArchivedTrack]) -> Result<Vec<UnreadableTrack>> {
+        let has_selector = tracks.iter().any(|track| !track.selectors.is_empty());
+        let mut unserved = Vec::new();
+        for ArchivedTrack { track, selectors, revision, .. } in tracks {
+            let own = track.selector();
+            let is_replaced = tracks.iter().any(|other| other.selectors.contains(&own));
+            if !selectors.is_empty() || revision.is_none() || is_replaced {
+                continue;
+            }
+            let error = match self.archive.find(video, &own, self.now()).await {
+                Err(error) if error.is_unreadable() => error,
+                Ok(FindOutcome::Absence(_) | FindOutcome::NotFound) if !has_selector => Error::new(
+                    ErrorKind::Corrupt,
+                    Retry::Never,
+                    format!(
+                        "the archived transcript of {video} ({}) has no selector; repair it with `verbatim archive \
+                         verify --repair`, `verbatim archive refresh` or `verbatim archive delete`",
+                        track.language
+                    ),
+                ),
+                found => {
+                    found?;
+                    continue;
+                }
+            };
+            unserved.push(UnreadableTrack { track: track.clone(), error });
+        }
+        Ok(unserved)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use transcript_core::{Error, Result};
+use transcript_core::{Error, ErrorKind, Result, Retry};
 #[cfg(feature = "lookup")]
 use transcript_core::{
     ids::WalletId,
@@ -24,6 +24,8 @@ pub struct StoreFigures {
     pub errors: Vec<(&'static str, u64)>,
     /// Free space of the disk, in bytes; `None` for a server, and if the system does not report it.
     pub free_bytes: Option<u64>,
+    /// Whether the last write failed within a minute because stored data is damaged.
+    pub is_damaged: bool,
 }
 
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
@@ -34,7 +36,7 @@ impl StoreFigures {
         monitor: &storage_sqlx::StoreMonitor,
         free_bytes: Option<u64>,
     ) -> Self {
-        Self { store, errors: monitor.errors(), free_bytes }
+        Self { store, errors: monitor.errors(), free_bytes, is_damaged: monitor.is_damaged() }
     }
 }
 
@@ -70,11 +72,19 @@ impl StoreHealth {
 
     /// Implements [`crate::Verbatim::check_writes`].
     pub(crate) async fn check_writes(stores: &Stores, timeout: Duration) -> Self {
+        let figures = stores.figures();
         #[cfg(not(feature = "lookup"))]
         let main = async { Ok(()) };
         #[cfg(feature = "lookup")]
-        let main = stores.main.ledger.check_writable();
-        Self::join(timeout, main, stores.archive.check_writable()).await
+        let main = async {
+            check_damage(&figures, "main")?;
+            stores.main.ledger.check_writable().await
+        };
+        let archive = async {
+            check_damage(&figures, "archive")?;
+            stores.archive.check_writable().await
+        };
+        Self::join(timeout, main, archive).await
     }
 
     async fn join(
@@ -85,6 +95,17 @@ impl StoreHealth {
         let (main, archive) = tokio::join!(with_timeout(timeout, main), with_timeout(timeout, archive));
         Self { main, archive }
     }
+}
+
+/// Checks that the last write of a store did not fail on damaged data.
+///
+/// The test write is not run after such a failure: it writes other data, and would count as the last write.
+fn check_damage(figures: &[StoreFigures], store: &str) -> Result<()> {
+    if figures.iter().any(|figures| figures.store == store && figures.is_damaged) {
+        let message = "the last write failed because stored data is damaged: restore a backup";
+        return Err(Error::new(ErrorKind::Corrupt, Retry::Never, message));
+    }
+    Ok(())
 }
 
 async fn with_timeout(timeout: Duration, answer: impl Future<Output = Result<()>>) -> Result<()> {
@@ -100,6 +121,14 @@ mod tests {
 
     use super::*;
     use crate::{CustomPorts, Options, Verbatim};
+
+    #[test]
+    fn health_store_with_failed_write_on_damage_is_not_ready() {
+        let of = |store, is_damaged| StoreFigures { store, errors: Vec::new(), free_bytes: None, is_damaged };
+        let figures = [of("main", true), of("archive", false)];
+        assert_eq!(check_damage(&figures, "main").unwrap_err().retry(), Retry::Never);
+        check_damage(&figures, "archive").unwrap();
+    }
 
     #[tokio::test]
     async fn health_responding_stores_are_ready() {

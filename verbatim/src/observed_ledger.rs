@@ -160,7 +160,7 @@ impl ChargeStore for ObservedLedger<dyn ChargeStore> {
             Ok(ChargeOutcome::Accepted { spent, .. }) => Some(hold_result(spent)),
             // The ledger was not used.
             Ok(ChargeOutcome::Stale | ChargeOutcome::Limited { .. }) => None,
-            Ok(ChargeOutcome::NotCharged(_)) | Err(_) => Some(LedgerOperationResult::Failed),
+            Err(_) => Some(LedgerOperationResult::Failed),
         };
         if let Some(result) = result {
             self.report(LedgerOperationKind::Spend, result, amount);

@@ -301,30 +301,52 @@ const EMPTY_FILE_CHECKS: u32 = 20;
 #[cfg(all(feature = "sqlite", feature = "lookup"))]
 const EMPTY_FILE_PAUSE: std::time::Duration = std::time::Duration::from_millis(100);
 
-/// Opens both files. Beside transcripts, an empty file of keys and accounts is refused: its data is lost.
+/// Opens both files. Beside transcripts, an empty file of keys and accounts is refused, and beside a ledger in use an
+/// empty archive: its data is lost.
 ///
-/// A missing one is made, since `get` and `import` make the archive only.
+/// A missing one is made, with a warning: `get` and `import` make the archive only, and an operator may begin without
+/// the transcripts.
 #[cfg(all(feature = "sqlite", feature = "lookup"))]
 async fn open_files(
     main: &std::path::Path,
     archive: &std::path::Path,
 ) -> Result<(storage_sqlx::SqliteStore, storage_sqlx::SqliteArchive)> {
     use storage_sqlx::{SqliteArchive, SqliteOptions, SqliteStore};
+    use transcript_core::{PageRequest, ledger::Ledger as _};
     let (main_options, archive_options) = (SqliteOptions::new(main), SqliteOptions::new(archive));
-    let is_missing = matches!(main.try_exists(), Ok(false));
-    if !is_missing && !is_empty(main) {
+    if is_missing(main) || is_empty(main) {
+        let is_missing = is_missing(main);
+        let opened = SqliteArchive::open(archive_options).await?;
+        if opened.stats().await.is_ok_and(|stats| stats.transcripts > 0) {
+            if is_missing {
+                tracing::warn!(file = %main.display(), "new file of keys and accounts made beside an archive");
+            } else if stays_empty(main).await {
+                opened.close().await;
+                return Err(lost((main, "keys, accounts and credits"), (archive, "transcripts")));
+            }
+        }
+        return Ok((SqliteStore::open(main_options).await?, opened));
+    }
+    let is_missing = is_missing(archive);
+    if !is_missing && !is_empty(archive) {
         return tokio::try_join!(SqliteStore::open(main_options), SqliteArchive::open(archive_options));
     }
-    let opened = SqliteArchive::open(archive_options).await?;
-    if opened.stats().await.is_ok_and(|stats| stats.transcripts > 0) {
+    let opened = SqliteStore::open(main_options).await?;
+    let wallets = opened.wallets(PageRequest { limit: 1, ..PageRequest::first() }).await;
+    if wallets.is_ok_and(|wallets| !wallets.items.is_empty()) {
         if is_missing {
-            tracing::warn!(file = %main.display(), "new file of keys and accounts made beside an archive");
-        } else if stays_empty(main).await {
+            tracing::warn!(file = %archive.display(), "new archive made beside a ledger with charges");
+        } else if stays_empty(archive).await {
             opened.close().await;
-            return Err(lost(main, archive));
+            return Err(lost((archive, "transcripts"), (main, "charges or credits")));
         }
     }
-    Ok((SqliteStore::open(main_options).await?, opened))
+    Ok((opened, SqliteArchive::open(archive_options).await?))
+}
+
+#[cfg(all(feature = "sqlite", feature = "lookup"))]
+fn is_missing(file: &std::path::Path) -> bool {
+    matches!(file.try_exists(), Ok(false))
 }
 
 #[cfg(all(feature = "sqlite", feature = "lookup"))]
@@ -343,13 +365,17 @@ async fn stays_empty(file: &std::path::Path) -> bool {
     is_empty(file)
 }
 
+/// The error for an empty file beside another one; each with what it has.
 #[cold]
 #[cfg(all(feature = "sqlite", feature = "lookup"))]
-fn lost(main: &std::path::Path, archive: &std::path::Path) -> transcript_core::Error {
-    let (main, archive) = (main.display(), archive.display());
+fn lost(
+    (empty, lost): (&std::path::Path, &str),
+    (other, stored): (&std::path::Path, &str),
+) -> transcript_core::Error {
+    let (empty, other) = (empty.display(), other.display());
     transcript_core::Error::invalid(format!(
-        "{main} is empty, but {archive} has transcripts: restore {main} from a backup, or delete the empty file to \
-         begin without keys, accounts and credits"
+        "{empty} is empty, but {other} has {stored}: restore {empty} from a backup, or delete the empty file to begin \
+         without {lost}"
     ))
 }
 

@@ -94,8 +94,9 @@ pub(super) struct ExportArgs {
   verbatim archive delete dQw4w9WgXcQ --yes
 
 All transcripts of the video are deleted, with all their revisions. The video can be fetched and archived \
-again; to prevent that, use `verbatim archive withdraw`. On a terminal the command prompts for confirmation; \
-elsewhere --yes is required. Exit status 3: unknown video.")]
+again; to prevent that, use `verbatim archive withdraw`. The text stays in free pages of the database and, for 24 \
+hours, in responses that were stored for an Idempotency-Key: \"Erasure\" in docs/operations.md erases it. On a \
+terminal the command prompts for confirmation; elsewhere --yes is required. Exit status 3: unknown video.")]
 pub(super) struct DeleteArgs {
     /// Link to the video, or a YouTube id
     #[arg(value_name = "LINK", allow_hyphen_values = true)]
@@ -165,11 +166,13 @@ pub(super) struct CompactArgs {
   verbatim archive verify --after video_site/dQw4w9WgXcQ/41
 
 Reads and decodes every stored transcript, all revisions and those of withdrawn videos included, and lists \
-those that are damaged. Servers can run at the same time, and the command can be stopped at any time: the \
-progress names the cursor with which --after continues. --repair delete deletes damaged transcripts and \
-nothing else: lookups fetch them again. --repair refetch also fetches those at once that lookups used, free \
-of charge. A transcript that may be of a newer version is listed, but never deleted. To repair a single \
-video, use `verbatim archive refresh` or `delete`.
+those that are damaged, and videos whose selectors are: they name the transcript that a lookup returns. Servers \
+can run at the same time, and the command can be stopped at any time: the progress names the cursor with which \
+--after continues. --repair delete deletes damaged transcripts and nothing else: lookups fetch them again. \
+--repair refetch also fetches those at once that lookups used, free of charge, and those of a video without any \
+selector. Both set damaged selectors again. \
+A transcript that may be of a newer version is listed, but never deleted. To repair a single video, use \
+`verbatim archive refresh` or `delete`.
 Exit status 0: all transcripts are readable, or all damage was repaired; 1: damage remains, or a transcript \
 could not be fetched again.")]
 pub(super) struct VerifyArgs {

@@ -3,6 +3,7 @@
 use serde::Serialize;
 use transcript_core::{
     archive::{DamagedTranscript, VerifyArchiveRequest},
+    engine::FailureReason,
     ids::Cursor,
     page::PageRequest,
 };
@@ -44,6 +45,8 @@ struct DamagedRow {
     selectors: Vec<String>,
     reason: String,
     deleted: bool,
+    /// Whether its damaged selectors are set again.
+    restored: bool,
     /// `None` if it was not fetched.
     refetched: Option<bool>,
     /// Why it could not be fetched.
@@ -95,7 +98,8 @@ async fn verify_page(
     for damaged in &found.damaged {
         let row = repair(verbatim, args, damaged).await;
         counts.damaged += 1;
-        counts.repaired += u64::from(row.deleted && row.refetched != Some(false));
+        let is_refetched = row.refetched == Some(true) || (row.deleted && row.refetched.is_none());
+        counts.repaired += u64::from(row.restored || is_refetched);
         rows.push(row);
     }
     match args.json {
@@ -106,21 +110,35 @@ async fn verify_page(
     Ok(found.next)
 }
 
-/// Fetches a deleted transcript again, if requested.
+/// Fetches a deleted transcript again, and those of a video without a selector, if requested.
 async fn repair(verbatim: &Verbatim, args: &VerifyArgs, damaged: &DamagedTranscript) -> DamagedRow {
     let mut row = DamagedRow::from(damaged);
-    if args.repair != Some(RepairAction::Refetch) || !damaged.is_deleted {
+    if args.repair != Some(RepairAction::Refetch) || !(damaged.is_deleted || damaged.is_unselected) {
         return row;
     }
+    let mut is_final = true;
     for selector in &damaged.selectors {
         let missing = match verbatim.tools().refetch(&damaged.video, selector).await {
             Ok(GetOutcome::Found(_)) => None,
-            Ok(GetOutcome::Missing(missing)) => Some(missing.message),
+            Ok(GetOutcome::Missing(missing)) => {
+                is_final &= matches!(missing.reason, FailureReason::NoCaptions | FailureReason::ConfigError);
+                Some(missing.message)
+            }
             // The transcript is deleted already, so its row must be printed.
-            Err(error) => Some(error.to_string()),
+            Err(error) => {
+                is_final = false;
+                Some(error.to_string())
+            }
         };
         row.refetched = Some(row.refetched != Some(false) && missing.is_none());
         row.message = row.message.or(missing);
+    }
+    // The stored text may be one that was replaced: it is served only if there is no other.
+    if damaged.is_unselected && row.refetched == Some(false) && is_final {
+        match verbatim.tools().restore_selectors(&damaged.video).await {
+            Ok(is_restored) => row.restored = is_restored,
+            Err(error) => row.message = Some(error.to_string()),
+        }
     }
     row
 }
@@ -135,6 +153,7 @@ impl From<&DamagedTranscript> for DamagedRow {
             selectors: damaged.selectors.iter().map(|selector| selector.as_str().to_owned()).collect(),
             reason: damaged.reason.clone(),
             deleted: damaged.is_deleted,
+            restored: damaged.is_restored,
             refetched: None,
             message: None,
         }
@@ -145,14 +164,18 @@ impl DamagedRow {
     fn to_line(&self) -> String {
         let language = self.language.as_deref().unwrap_or("unknown language");
         let reason = shown(&self.reason, REASON_MAX);
-        let effect = match (self.deleted, self.refetched, &self.message) {
-            (false, ..) => String::new(),
-            (true, None, _) => "; deleted".to_owned(),
-            (true, Some(true), _) => "; deleted and fetched again".to_owned(),
-            (true, Some(false), message) => {
-                let message = shown(message.as_deref().unwrap_or_default(), REASON_MAX);
-                format!("; deleted, but not fetched again: {message}")
+        let message = shown(self.message.as_deref().unwrap_or_default(), REASON_MAX);
+        let effect = match (self.deleted, self.refetched) {
+            (false, None) if self.restored => "; its selectors are set again".to_owned(),
+            (false, None) => String::new(),
+            (false, Some(true)) => "; fetched again".to_owned(),
+            (false, Some(false)) if self.restored => {
+                format!("; not fetched again: {message}; the stored text is served")
             }
+            (false, Some(false)) => format!("; not fetched again: {message}"),
+            (true, None) => "; deleted".to_owned(),
+            (true, Some(true)) => "; deleted and fetched again".to_owned(),
+            (true, Some(false)) => format!("; deleted, but not fetched again: {message}"),
         };
         format!(
             "{}/{} {language} revision {}: {reason}{effect}\n",
@@ -180,7 +203,9 @@ fn report(args: &VerifyArgs, counts: &VerifyCounts, next: Option<&Cursor>) -> Re
     }
     Err(CommandError::Fault(match args.repair {
         None => {
-            "--repair delete deletes damaged transcripts, --repair refetch also fetches them again".to_owned()
+            "--repair delete deletes damaged transcripts and sets damaged selectors again; --repair refetch also \
+                 fetches what lookups miss then"
+                .to_owned()
         }
         Some(_) => format!("{} transcripts could not be repaired", damaged - repaired),
     }))

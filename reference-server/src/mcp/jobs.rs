@@ -14,15 +14,18 @@ use tokio::{
 };
 use tracing::Instrument as _;
 use transcript_core::{
-    accounts::{Accounts, RequestGuard, V1Admission, V1Endpoint, V1Error, V1Request, jobs::JobItem},
+    accounts::{
+        Accounts, RequestGuard, V1Admission, V1Endpoint, V1Error, V1Request,
+        jobs::{JobItem, JobStatus, PauseReason},
+    },
     engine::Transcripts,
     headers,
     ids::{AccountId, JobId},
     supplier::{ListOutcome, ListPosition, ListedVideo, SupplyError, SupplyReason, VideoListPage},
     time::ceil_seconds,
-    transcript::{TrackInfo, format_timestamp},
+    transcript::{Segment, TrackInfo, format_timestamp, prose},
     video::{Platform, VideoList},
-    wire::v1::{JobInfo, JobResult},
+    wire::v1::{JobCredits, JobInfo, JobResult},
 };
 use verbatim::service::{Caller, Service, ServiceError};
 
@@ -227,7 +230,7 @@ async fn job_results(
         let words = found.stored().map(|stored| {
             let title = stored.transcript.title.as_deref().map(line).filter(|title| !title.is_empty());
             let title = title.map_or(String::new(), |title| format!("Title: {title}\n"));
-            format!("{title}{}", within(&stored.transcript.to_text(), max_chars))
+            format!("{title}{}", beginning(&stored.transcript.segments, max_chars))
         });
         let languages = accounts.jobs.languages_instead(&page.job, item).await;
         text.push_str(&item_text(&JobResult::new(item, found.loss()), item, words.as_deref(), &languages));
@@ -242,6 +245,22 @@ async fn job_results(
         text,
         [("verbatim/next_cursor", json!(next)), ("verbatim/job_status", json!(page.job.status.as_str()))],
     ))
+}
+
+/// The plain text of these segments as one line of at most `most` characters.
+fn beginning(segments: &[Segment], most: usize) -> String {
+    within(&prose(first_segments(segments, most)), most)
+}
+
+/// The first segments, with more than `most` characters besides white space if all of them have more.
+fn first_segments(segments: &[Segment], most: usize) -> &[Segment] {
+    let mut chars = 0;
+    let is_enough = |segment: &Segment| {
+        chars += segment.text.chars().filter(|c| !c.is_whitespace()).count();
+        chars > most
+    };
+    let end = segments.iter().position(is_enough).map_or(segments.len(), |last| last + 1);
+    segments.get(..end).unwrap_or(segments)
 }
 
 /// An item with its words, or why there are none, and the languages that its video has instead.
@@ -347,10 +366,22 @@ fn state(info: &JobInfo) -> CallToolResult {
         "Videos: {} in all, {} done, {} failed, {} running, {} queued, {} skipped\n",
         counts.total, counts.done, counts.failed, counts.running, counts.queued, counts.skipped
     ));
-    text.push_str(&format!(
-        "Credits: {} spent, at most {} more for this job, {} are left\n",
-        info.credits.spent, info.credits.estimate, info.credits.remaining
-    ));
+    let JobCredits { spent, estimate, remaining } = info.credits;
+    // The cost of videos that are still to be read is unknown.
+    let is_paused_list = info.status == JobStatus::Paused.as_str()
+        && counts.queued == counts.total
+        // A list costs nothing: the account could not pay the first item.
+        && info.pause_reason.as_deref() != Some(PauseReason::PaymentRequired.as_str());
+    let is_listing = info.status == JobStatus::Listing.as_str() || is_paused_list && info.list_url.is_some();
+    text.push_str(&match is_listing {
+        true => format!(
+            "Credits: {spent} spent, {remaining} are left. The list is still being read: the videos found so far \
+             cost at most {estimate}, further ones are added\n"
+        ),
+        false => format!(
+            "Credits: {spent} spent, at most {estimate} more for this job, {remaining} are left\n"
+        ),
+    });
     if let Some(reason) = &info.pause_reason {
         text.push_str(&format!("It is paused: {reason}\n"));
     }
@@ -369,4 +400,45 @@ fn state(info: &JobInfo) -> CallToolResult {
             ("verbatim/job_counts", json!(info.counts)),
         ],
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use transcript_core::{
+        Timestamp,
+        accounts::jobs::{Job, JobView, SourceList},
+    };
+
+    use super::*;
+
+    #[test]
+    fn list_is_read_to_its_end_before_items_wait_for_credits() {
+        let list = VideoList::parse("https://www.youtube.com/@name").unwrap();
+        let list = SourceList { list, limit: 9, since: None, is_open: true };
+        let account = AccountId::new("one");
+        let job = Job::of_list(JobId::new("job_a"), account, None, list, Timestamp::from_millis(0));
+        for (reason, is_listing) in
+            [(PauseReason::PaymentRequired, false), (PauseReason::AccountBlocked, true)]
+        {
+            let job = Job { status: JobStatus::Paused, pause_reason: Some(reason), ..job.clone() };
+            let view = JobView { job, credits_remaining: 0, credits_estimate: 0 };
+            let shown = json!(state(&JobInfo::new(&view, "https://example.org"))).to_string();
+            assert_eq!(shown.contains("still being read"), is_listing, "{shown}");
+        }
+    }
+
+    /// Paragraphs are joined from the front, so what follows the first characters does not change them.
+    #[test]
+    fn beginning_of_results_needs_no_later_segments() {
+        let texts = ["So this\nis", "  the start. ", " \n", "你好，", "世界", "", "and more", "words. "];
+        let long = (0..200_u64).map(|n| Segment::new(texts[n as usize % texts.len()], n * 2_000, 900));
+        let segments: Vec<_> = long.collect();
+        let text = prose(&segments);
+        for most in (0..700).chain([usize::MAX]) {
+            assert_eq!(beginning(&segments, most), within(&text, most), "{most}");
+        }
+        assert_eq!(first_segments(&segments, 20).len(), 5);
+        assert_eq!(first_segments(&segments, usize::MAX).len(), segments.len());
+        assert!(first_segments(&[], 20).is_empty());
+    }
 }

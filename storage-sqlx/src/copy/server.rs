@@ -24,10 +24,11 @@ const APPLICATION_NAME: &str = "verbatim-copy";
 /// How long to wait for other connections that are about to end.
 const CONNECTION_WAIT: Duration = Duration::from_secs(3);
 const PAUSE: Duration = Duration::from_millis(50);
-/// Number of other connections. On a database without this view the query fails, which counts as none.
-const COUNT_CONNECTIONS: &str = "SELECT count(*) FROM pg_stat_activity
+/// The programs of other connections. On a database without this view the query fails, which counts as none.
+const OTHER_PROGRAMS: &str = "SELECT DISTINCT application_name || coalesce(' from ' || host(client_addr), '')
+    FROM pg_stat_activity
     WHERE datname = current_database() AND pid <> pg_backend_pid()
-        AND (application_name = 'verbatim' OR application_name LIKE 'verbatim %')";
+        AND (application_name = 'verbatim' OR application_name LIKE 'verbatim %') ORDER BY 1 LIMIT 5";
 
 /// A part in a database.
 #[derive(Debug)]
@@ -166,17 +167,23 @@ impl CopySide for PostgresSide {
 
     async fn check_no_other_connections(&mut self) -> Result<()> {
         let started = Instant::now();
-        // On a database that does not list connections, the check passes.
-        while let Ok(1..) = self.side().find_number(COUNT_CONNECTIONS, &[]).await {
+        loop {
+            // On a database that does not list connections, the check passes.
+            let programs = self.side().find(OTHER_PROGRAMS, &[], |row| row.take::<String>(0)).await;
+            let programs = programs.unwrap_or_default();
+            if programs.is_empty() {
+                return Ok(());
+            }
             if started.elapsed() > CONNECTION_WAIT {
                 return Err(Error::conflict(format!(
-                    "{} is in use: stop every server and command that is connected to it",
-                    self.name
+                    "{} is in use by {}: stop every server and command that is connected to it, and a pooler, which \
+                     keeps the connections of stopped servers",
+                    self.name,
+                    programs.join(", ")
                 )));
             }
             tokio::time::sleep(PAUSE).await;
         }
-        Ok(())
     }
 
     async fn prepare(&mut self, role: CopyRole) -> Result<()> {

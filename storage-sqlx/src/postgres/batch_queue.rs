@@ -41,11 +41,6 @@ pub(super) trait BatchHandler: Sized + 'static {
     /// The reply type.
     type Outcome: Send + 'static;
 
-    /// The reply to a request that was not run, because the queue is full or too slow.
-    fn rejected(error: Error) -> Result<Self::Outcome> {
-        Err(error)
-    }
-
     /// Runs these requests, and replies to each.
     fn serve(database: &PgDatabase, members: Vec<QueueItem<Self>>) -> impl Future<Output = ()> + Send;
 }
@@ -109,9 +104,7 @@ impl<S: BatchHandler> BatchQueue<S> {
     /// Queues a request with this key and waits for the reply.
     pub(super) async fn submit(&self, key: &str, item: S::Item) -> Result<S::Outcome> {
         let (reply, outcome) = oneshot::channel();
-        if let Err(error) = self.0.join(hash_key(key), (item, reply)) {
-            return S::rejected(error);
-        }
+        self.0.join(hash_key(key), (item, reply)).map_err(Error::without_effect)?;
         outcome.await.unwrap_or_else(|_| Err(closed()))
     }
 }
@@ -266,7 +259,7 @@ impl<S: BatchHandler> BatchWorker<S> {
                 if reply.is_closed() {
                     // The caller disconnected: nothing to run.
                 } else if since.elapsed() > timeout {
-                    reply.send(S::rejected(timed_out(queue.database.name()))).ok();
+                    reply.send(Err(timed_out(queue.database.name()).without_effect())).ok();
                 } else {
                     next.push((item, reply));
                 }

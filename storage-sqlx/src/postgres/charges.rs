@@ -29,7 +29,7 @@ use super::{
     batch_queue::{BatchHandler, BatchQueue, QueueItem},
     database::{PgDatabase, WriteTx},
     ledger::{AdmissionKeys, AdmittedRows, LoadedRows, load, lock, store},
-    sqlstate::{Retryability, is_contradicted, is_refused, retryability},
+    sqlstate::{is_contradicted, is_not_stored},
 };
 use crate::error::{DbError, DbResult};
 
@@ -63,10 +63,6 @@ impl ChargeStore for PostgresStore {
 impl BatchHandler for ChargeBatcher {
     type Item = Charge;
     type Outcome = ChargeOutcome;
-
-    fn rejected(error: Error) -> Result<ChargeOutcome> {
-        Ok(ChargeOutcome::NotCharged(error))
-    }
 
     async fn serve(database: &PgDatabase, members: Vec<QueueItem<Self>>) {
         // One member may have caused the error, so each member runs in its own group.
@@ -102,11 +98,9 @@ async fn run_group(
             return group.charges.iter().cloned().zip(replies).collect();
         }
         Err(error) => {
+            let error = if may_be_stored { error } else { error.without_effect() };
             for reply in replies {
-                let error = error.clone();
-                reply
-                    .send(if may_be_stored { Err(error) } else { Ok(ChargeOutcome::NotCharged(error)) })
-                    .ok();
+                reply.send(Err(error.clone())).ok();
             }
         }
     }
@@ -215,8 +209,7 @@ impl ChargeGroup {
         let stored = store(db, &rows, &AdmittedRows { keys, windows }, &self.numbers, now).await;
         stored.inspect_err(|fault: &DbError| {
             // A rejected statement is not stored; one whose reply was lost may be.
-            let is_lost = retryability(fault) == Retryability::Reconnect && !is_refused(fault);
-            self.may_be_stored.store(is_lost, Ordering::Relaxed);
+            self.may_be_stored.store(!is_not_stored(fault), Ordering::Relaxed);
         })?;
         Ok(Some(outcomes))
     }

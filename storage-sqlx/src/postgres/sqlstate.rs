@@ -79,6 +79,11 @@ pub(super) fn connect_error(error: sqlx::Error) -> DbError {
     DbError::NotConnected(error)
 }
 
+/// Whether a failed statement is certainly not stored: it was not sent, or the server rejected it.
+pub(super) fn is_not_stored(fault: &DbError) -> bool {
+    retryability(fault) != Retryability::Reconnect || is_refused(fault)
+}
+
 /// Whether the server rejected a statement without storing anything, whether or not the connection is given up.
 ///
 /// It is read-only, or out of disk space, memory or connections.

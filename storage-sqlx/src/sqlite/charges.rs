@@ -13,7 +13,7 @@ use super::{SqliteStore, ledger};
 use crate::{
     codec::column,
     error::DbResult,
-    sql::{Session, WriteTx, values},
+    sql::{Database, Session, WriteTx, values},
     store::limits,
 };
 
@@ -83,10 +83,6 @@ impl WriteTx for ChargeTx {
 impl ChargeStore for SqliteStore {
     async fn charge(&self, item: ChargeRequest) -> Result<ChargeOutcome> {
         item.check()?;
-        match self.database.queue.run(ChargeTx::new(item)).await {
-            Ok(outcome) => Ok(outcome),
-            Err(failed) if failed.may_be_stored => Err(failed.error),
-            Err(failed) => Ok(ChargeOutcome::NotCharged(failed.error)),
-        }
+        self.database.run(ChargeTx::new(item)).await
     }
 }

@@ -268,7 +268,7 @@ impl Database for SqliteDatabase {
     const IS_REMOTE: bool = false;
 
     async fn run<C: WriteTx>(&self, write: C) -> Result<C::Outcome> {
-        self.queue.run(write).await.map_err(|failed| failed.error)
+        self.queue.run(write).await
     }
 
     /// Reads on another thread.

@@ -27,7 +27,7 @@ use transcript_core::{Error, ErrorKind, Result, Retry};
 
 use super::{
     database_file::{FileIdentity, log_path},
-    writer::{QueuedWrite, WriteError},
+    writer::QueuedWrite,
 };
 
 /// Most transactions that wait for a sync. A writer beyond it waits too.
@@ -112,7 +112,7 @@ impl WalSyncer {
     pub(super) fn sync_and_ack(&self, batch: CommitBatch) {
         self.shared.pending_syncs.fetch_add(1, Ordering::Relaxed);
         if let Err(SendError(mut batch)) = self.sender.send(batch) {
-            let error = WriteError::unknown(sync_failed(&self.shared.file));
+            let error = sync_failed(&self.shared.file);
             batch.iter_mut().for_each(|write| write.reply(Err(error.clone())));
         }
     }
@@ -127,7 +127,7 @@ impl WalSyncer {
 
 impl WalSyncerShared {
     /// Syncs the log, unless a sync failed before.
-    fn sync(&self) -> std::result::Result<(), WriteError> {
+    fn sync(&self) -> Result<()> {
         let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
         if !self.has_failed.load(Ordering::Acquire)
             && let Err(error) = log.sync()
@@ -136,7 +136,7 @@ impl WalSyncerShared {
         }
         // A commit or a checkpoint on the connection may have failed to sync in between.
         if self.has_failed.load(Ordering::Acquire) {
-            return Err(WriteError::unknown(sync_failed(&self.file)));
+            return Err(sync_failed(&self.file));
         }
         Ok(())
     }
@@ -257,7 +257,7 @@ mod tests {
     use super::*;
     use crate::{error::DbResult, sqlite::session::SqliteSession};
 
-    type SyncResult = std::result::Result<(), WriteError>;
+    type SyncResult = Result<()>;
 
     /// A write that only sends the reply it receives.
     struct SyncOutcome(mpsc::Sender<SyncResult>);
@@ -324,7 +324,7 @@ mod tests {
             let syncer = WalSyncer::start(&file).unwrap();
             assert!(syncer.failure().is_none());
             let failed = sync_first(&syncer).unwrap_err();
-            assert!(failed.may_be_stored && failed.error.message().contains("numbers.db"), "{failed:?}");
+            assert!(!failed.has_no_effect() && failed.message().contains("numbers.db"), "{failed:?}");
             fs::create_dir(folder.path().join("gone")).unwrap();
             assert!(sync(&syncer).is_err() && sync_here(&syncer).is_err());
             assert!(syncer.failure().is_some());

@@ -48,29 +48,6 @@ const RELEASE_SAVEPOINT: &str = "RELEASE change";
 /// Runs after a rejected write.
 const UNDO_WRITE: &str = "ROLLBACK TO change";
 
-/// Why a write has no outcome.
-#[derive(Clone, Debug)]
-pub(crate) struct WriteError {
-    pub(crate) error: Error,
-    /// Whether the write may be stored nevertheless: its commit or the sync after it failed.
-    pub(crate) may_be_stored: bool,
-}
-
-/// Result of a queued write.
-type WriteResult<T> = std::result::Result<T, WriteError>;
-
-impl WriteError {
-    /// The error of a write that is certainly not stored.
-    fn not_stored(error: Error) -> Self {
-        Self { error, may_be_stored: false }
-    }
-
-    /// The error of a write that may be stored.
-    pub(super) fn unknown(error: Error) -> Self {
-        Self { error, may_be_stored: true }
-    }
-}
-
 /// The queue of writes for one connection. Drop closes the connection.
 #[derive(Debug)]
 pub(crate) struct WriteQueue {
@@ -117,17 +94,22 @@ impl WriteQueue {
     /// Runs a write and returns its outcome once it is on disk.
     ///
     /// A write that did not start within the timeout is not run.
-    pub(crate) async fn run<C: WriteTx>(&self, write: C) -> WriteResult<C::Outcome> {
+    ///
+    /// # Errors
+    /// The write may be stored only if its commit or the sync after it failed. Otherwise the error
+    /// [has no effect](Error::has_no_effect).
+    pub(crate) async fn run<C: WriteTx>(&self, write: C) -> Result<C::Outcome> {
         let (reply, outcome) = oneshot::channel();
         let deadline = Instant::now() + self.timeout;
         let request = WriteRequest { write, outcome: None, deadline, reply: Some(reply) };
         self.sender.try_send(WriterMessage::Write(Box::new(request))).map_err(|rejected| {
-            WriteError::not_stored(match rejected {
+            let error = match rejected {
                 mpsc::error::TrySendError::Full(_) => busy(self.file.path()),
                 mpsc::error::TrySendError::Closed(_) => super::closed(),
-            })
+            };
+            error.without_effect()
         })?;
-        outcome.await.unwrap_or_else(|_| Err(WriteError::unknown(super::closed())))
+        outcome.await.unwrap_or_else(|_| Err(super::closed()))
     }
 
     /// Waits until the queued writes are done and the connection is closed.
@@ -154,7 +136,7 @@ pub(super) trait QueuedWrite: Send {
     }
 
     /// Sends the outcome, or the error of the commit, to the caller.
-    fn reply(&mut self, committed: WriteResult<()>);
+    fn reply(&mut self, committed: Result<()>);
 
     /// The time after which the write must not start.
     fn deadline(&self) -> Instant;
@@ -165,9 +147,9 @@ pub(super) trait QueuedWrite: Send {
 
 struct WriteRequest<C: WriteTx> {
     write: C,
-    outcome: Option<WriteResult<C::Outcome>>,
+    outcome: Option<Result<C::Outcome>>,
     deadline: Instant,
-    reply: Option<oneshot::Sender<WriteResult<C::Outcome>>>,
+    reply: Option<oneshot::Sender<Result<C::Outcome>>>,
 }
 
 impl<C: WriteTx> QueuedWrite for WriteRequest<C> {
@@ -178,15 +160,15 @@ impl<C: WriteTx> QueuedWrite for WriteRequest<C> {
     }
 
     fn reject(&mut self, error: Error) {
-        self.outcome = Some(Err(WriteError::not_stored(error)));
+        self.outcome = Some(Err(error.without_effect()));
     }
 
     fn needs_sync(&self) -> bool {
         !matches!(&self.outcome, Some(Ok(outcome)) if !self.write.needs_sync(outcome))
     }
 
-    fn reply(&mut self, committed: WriteResult<()>) {
-        let missing = || Err(WriteError::not_stored(Error::unexpected("a queued write did not run")));
+    fn reply(&mut self, committed: Result<()>) {
+        let missing = || Err(Error::unexpected("a queued write did not run").without_effect());
         let outcome = committed.and_then(|()| self.outcome.take().unwrap_or_else(missing));
         if let Some(reply) = self.reply.take() {
             // The write is stored even if the caller has disconnected.
@@ -291,7 +273,7 @@ impl Writer {
             }
             if let Some(error) = self.syncer.failure() {
                 self.file.monitor().failed(StoreOperation::Write, StoreErrorKind::Io, &error);
-                reply_to_all(&mut batch, &WriteError::not_stored(error));
+                reply_to_all(&mut batch, &error.without_effect());
                 return Vec::new();
             }
             let error = match self.attempt(&mut batch, savepoints) {
@@ -319,19 +301,17 @@ impl Writer {
                     continue;
                 }
                 Err(TxError::Write(fault) | TxError::Session(fault)) if fault.is_sync_failure() => {
-                    WriteError::not_stored(self.syncer.mark_failed(&fault))
+                    self.syncer.mark_failed(&fault).without_effect()
                 }
-                Err(TxError::Commit(fault)) if fault.is_sync_failure() => {
-                    WriteError::unknown(self.syncer.mark_failed(&fault))
-                }
+                Err(TxError::Commit(fault)) if fault.is_sync_failure() => self.syncer.mark_failed(&fault),
                 Err(TxError::Write(_)) if batch.len() > 1 => return batch,
                 Err(TxError::Rejected(fault) | TxError::Write(fault) | TxError::Session(fault)) => {
-                    WriteError::not_stored(self.error(fault))
+                    self.error(fault).without_effect()
                 }
-                Err(TxError::Commit(fault)) if fault.is_full() => WriteError::not_stored(self.error(fault)),
+                Err(TxError::Commit(fault)) if fault.is_full() => self.error(fault).without_effect(),
                 Err(TxError::Commit(fault)) => {
                     self.is_suspect = true;
-                    WriteError::unknown(self.error(fault))
+                    self.error(fault)
                 }
             };
             reply_to_all(&mut batch, &error);
@@ -416,13 +396,13 @@ fn remove_late(batch: &mut Vec<Box<dyn QueuedWrite>>, error: &Error, file: &Data
         let is_in_time = write.deadline() > now;
         if !is_in_time {
             file.monitor().failed(StoreOperation::Write, StoreErrorKind::Busy, error);
-            write.reply(Err(WriteError::not_stored(error.clone())));
+            write.reply(Err(error.clone().without_effect()));
         }
         is_in_time && !write.is_cancelled()
     });
 }
 
-fn reply_to_all(batch: &mut [Box<dyn QueuedWrite>], error: &WriteError) {
+fn reply_to_all(batch: &mut [Box<dyn QueuedWrite>], error: &Error) {
     batch.iter_mut().for_each(|write| write.reply(Err(error.clone())));
 }
 

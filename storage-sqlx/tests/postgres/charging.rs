@@ -3,19 +3,29 @@
 use std::sync::Arc;
 
 use futures_util::future::join_all;
-use sqlx::{ConnectOptions, postgres::PgConnectOptions};
+use sqlx::{AssertSqlSafe, ConnectOptions, postgres::PgConnectOptions};
 use transcript_core::{
-    ErrorKind,
+    ErrorKind, Result,
     accounts::{ChargeOutcome, ChargeRequest, ChargeStore, SequentialCharges},
     ids::HoldId,
-    ledger::{HoldOutcome, Ledger, Pool},
+    ledger::{HoldOutcome, HoldRequest, Ledger, Pool},
     limits::LimitRequest,
 };
 
-use crate::common::{
-    charging::{account, charge_request, charged},
-    check_audit, purchased, timestamp,
+use crate::{
+    common::{
+        charging::{account, charge_request, charged},
+        check_audit, purchased, timestamp,
+    },
+    opening::foreign_connection,
 };
+
+/// The kind of an error after which nothing is charged.
+fn not_charged<T: std::fmt::Debug>(outcome: Result<T>) -> ErrorKind {
+    let error = outcome.unwrap_err();
+    assert!(error.has_no_effect(), "{error:?}");
+    error.kind()
+}
 
 /// Waiting charges have the outcomes of single calls in the same order, with repeated ids, used-up limits and credits,
 /// stale keys and overdue holds.
@@ -123,8 +133,7 @@ async fn charge_damaged_limit_row_fails_only_its_charge() {
     for (account, call) in calls {
         let outcome = call.await.unwrap();
         if account.as_str() == "b" {
-            let is_corrupt = matches!(&outcome, Ok(ChargeOutcome::NotCharged(error)) if error.kind() == ErrorKind::Corrupt);
-            assert!(is_corrupt, "{outcome:?}");
+            assert_eq!(not_charged(outcome), ErrorKind::Corrupt);
         } else {
             assert!(charged(&outcome), "{account}: {outcome:?}");
         }
@@ -138,7 +147,38 @@ async fn charge_closed_store_is_not_charged() {
     let account = account(&*store, "a").await;
     store.close().await;
     let outcome = store.charge(charge_request(&account, "h1")).await;
-    assert!(
-        matches!(&outcome, Ok(ChargeOutcome::NotCharged(error)) if error.kind() == ErrorKind::Unavailable)
-    );
+    assert_eq!(not_charged(outcome), ErrorKind::Unavailable);
+}
+
+/// A statement that the server refuses stores nothing, on each path of a spend.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn spend_refused_by_server_is_not_charged() {
+    let (store, database) = crate::store().await;
+    let account = account(&*store, "a").await;
+    let mut other = foreign_connection(&database).await;
+    let batched = crate::spend_batch::store_in(&database).await;
+    for code in ["42501", "XX001"] {
+        let refuse = format!(
+            "CREATE OR REPLACE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+                'BEGIN RAISE EXCEPTION ''refused'' USING ERRCODE = ''{code}''; END';
+            DROP TRIGGER IF EXISTS refused ON ledger_entries;
+            CREATE TRIGGER refused BEFORE INSERT ON ledger_entries FOR EACH ROW EXECUTE FUNCTION refuse()"
+        );
+        sqlx::raw_sql(AssertSqlSafe(refuse)).execute(&mut other).await.unwrap();
+        for store in [&store, &batched] {
+            let ChargeRequest { spend, .. } = charge_request(&account, "general");
+            not_charged(store.spend(spend.clone()).await);
+            let mut quick = HoldRequest { id: HoldId::new("quick"), ..spend };
+            let month = Pool::Allowance { bucket: "month".to_owned(), limit: 5 };
+            quick.legs[0].terms.pools.insert(0, month);
+            not_charged(store.spend(quick).await);
+            not_charged(store.charge(charge_request(&account, "charge")).await);
+            assert_eq!(store.monitor().is_damaged(), code == "XX001");
+        }
+    }
+    sqlx::raw_sql("DROP TRIGGER refused ON ledger_entries").execute(&mut other).await.unwrap();
+    let balance = store.balance(&account.wallet, &purchased()).await.unwrap();
+    assert_eq!(balance.available(), 10);
+    assert!(charged(&store.charge(charge_request(&account, "charge")).await), "its id is unused");
+    check_audit(&*store).await;
 }

@@ -16,7 +16,7 @@ use transcript_core::{
     ErrorKind,
     accounts::{ChargeRequest, ChargeStore, IdempotencyAttempt, IdempotencyState, IdempotencyStore},
     ids::{Holder, WalletId},
-    ledger::{HoldOutcome, HoldState, Ledger},
+    ledger::{HoldOutcome, HoldState, Ledger, Pool},
     limits::{LimitOutcome, LimitRequest, RateLimiter},
 };
 use verbatim_tests_postgres::TestDatabase;
@@ -29,10 +29,12 @@ use crate::common::{
 /// The end of a server's response outside a transaction: the work is committed.
 const READY: [u8; 6] = [b'Z', 0, 0, 0, 5, b'I'];
 
-/// A proxy that disconnects once: between the first request with a certain text and its response.
+/// A proxy that disconnects once: between the first request with certain texts, one after another, and its response.
 struct DisconnectingProxy {
-    text: &'static [u8],
+    texts: &'static [&'static [u8]],
     is_used: AtomicBool,
+    /// Whether it accepts no connection afterwards.
+    is_lasting: bool,
 }
 
 impl DisconnectingProxy {
@@ -45,8 +47,11 @@ impl DisconnectingProxy {
         let proxy = Arc::clone(self);
         std::thread::spawn(move || {
             for client in listener.incoming() {
-                let (client, server) = (client.unwrap(), TcpStream::connect(&address).unwrap());
-                proxy.join(client, server);
+                let client = client.unwrap();
+                if proxy.is_lasting && proxy.is_used.load(Ordering::SeqCst) {
+                    continue;
+                }
+                proxy.join(client, TcpStream::connect(&address).unwrap());
             }
         });
         format!("{user}@127.0.0.1:{port}/{name}")
@@ -57,10 +62,14 @@ impl DisconnectingProxy {
         let (mut to_client, mut to_server) = (client.try_clone().unwrap(), server.try_clone().unwrap());
         let (proxy, cut) = (Arc::clone(self), Arc::clone(&is_cut));
         std::thread::spawn(move || {
-            let mut bytes = vec![0; 1 << 16];
+            let (mut bytes, mut awaited) = (vec![0; 1 << 16], proxy.texts);
             while let Ok(count @ 1..) = client.read(&mut bytes) {
-                let is_meant = bytes[..count].windows(proxy.text.len()).any(|text| text == proxy.text);
-                if is_meant && !proxy.is_used.swap(true, Ordering::SeqCst) {
+                while let Some((next, rest)) = awaited.split_first()
+                    && bytes[..count].windows(next.len()).any(|text| text == *next)
+                {
+                    awaited = rest;
+                }
+                if awaited.is_empty() && !proxy.is_used.swap(true, Ordering::SeqCst) {
                     cut.store(true, Ordering::SeqCst);
                 }
                 if to_server.write_all(&bytes[..count]).is_err() {
@@ -89,7 +98,11 @@ impl DisconnectingProxy {
 async fn charge_lost_reply_is_not_reported_as_not_charged() {
     let (direct, database) = crate::store().await;
     let account = account(&*direct, "a").await;
-    let proxy = Arc::new(DisconnectingProxy { text: b"cut here", is_used: AtomicBool::new(false) });
+    let proxy = Arc::new(DisconnectingProxy {
+        texts: &[b"cut here"],
+        is_used: AtomicBool::new(false),
+        is_lasting: false,
+    });
     let store = PostgresStore::open(PostgresOptions::new(proxy.between(&database))).await.unwrap();
     // Only the storing statement of a charge contains its memo. The limit is one call, so a repetition would be
     // limited.
@@ -100,7 +113,8 @@ async fn charge_lost_reply_is_not_reported_as_not_charged() {
     let once = ChargeRequest { limit_request, spend, ..plain };
     let outcome = store.charge(once).await;
     assert!(proxy.is_used.load(Ordering::SeqCst));
-    let is_unknown = matches!(&outcome, Err(error) if error.kind() == ErrorKind::Unavailable);
+    let is_unknown =
+        matches!(&outcome, Err(error) if error.kind() == ErrorKind::Unavailable && !error.has_no_effect());
     assert!(is_unknown, "the store does not know whether it was charged: {outcome:?}");
     let balance = direct.balance(&account.wallet, &purchased()).await.unwrap();
     assert_eq!(balance.pools[0].spent, 1, "it was charged");
@@ -110,6 +124,39 @@ async fn charge_lost_reply_is_not_reported_as_not_charged() {
         ..charge_request(&account, "h2")
     });
     assert!(charged(&outcome.await));
+    check_audit(&*direct).await;
+}
+
+/// The reply of the storing statement or its commit is lost, and the server cannot be reached afterwards.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn spend_lost_reply_is_not_reported_as_without_effect() {
+    const MEMO: &[u8] = b"cut here";
+    let (direct, database) = crate::store().await;
+    let account = account(&*direct, "a").await;
+    // An allowance uses the fast path, alone or in a batch.
+    for (number, (has_allowance, batch_threshold, pooler)) in
+        [(true, 8, false), (true, 0, false), (false, 8, false), (true, 8, true), (false, 8, true)]
+            .into_iter()
+            .enumerate()
+    {
+        let texts: &[&[u8]] = if pooler { &[MEMO, b"COMMIT"] } else { &[MEMO] };
+        let proxy = Arc::new(DisconnectingProxy { texts, is_used: AtomicBool::new(false), is_lasting: true });
+        let options = PostgresOptions::new(proxy.between(&database));
+        let options = PostgresOptions { batch_threshold, pooler, ..options };
+        let store = PostgresStore::open(options).await.unwrap();
+        let mut spend = charge_request(&account, &format!("h{number}")).spend;
+        spend.memo = "cut here".to_owned();
+        if has_allowance {
+            let month = Pool::Allowance { bucket: "month".to_owned(), limit: 9 };
+            spend.legs[0].terms.pools.insert(0, month);
+        }
+        let error = store.spend(spend.clone()).await.unwrap_err();
+        assert!(proxy.is_used.load(Ordering::SeqCst), "case {number}: {error:?}");
+        assert!(!error.has_no_effect(), "case {number}: {error:?}");
+        let known = direct.spend(spend).await.unwrap();
+        let is_spent = matches!(&known, HoldOutcome::Exists { state: HoldState::Settled { .. }, .. });
+        assert!(is_spent, "case {number}: {known:?}");
+    }
     check_audit(&*direct).await;
 }
 

@@ -18,11 +18,11 @@ use crate::common::{
     charging::{account, charge_request, charged},
     check_audit, purchased, timestamp,
 };
-use crate::opening::foreign_connection;
+use crate::opening::{foreign_connection, value};
 
 fn not_charged(outcome: &Result<ChargeOutcome>) -> Option<ErrorKind> {
     match outcome {
-        Ok(ChargeOutcome::NotCharged(error)) => Some(error.kind()),
+        Err(error) if error.has_no_effect() => Some(error.kind()),
         _ => None,
     }
 }
@@ -90,6 +90,26 @@ async fn charge_rejected_store_is_undone() {
     assert_eq!([available(&store, &accounts[0]).await, available(&store, &accounts[1]).await], [8, 10]);
     assert!(charged(&store.charge(charge_request(&accounts[1], "h1")).await), "its id is unused");
     check_audit(&*store).await;
+}
+
+#[tokio::test]
+async fn spend_on_damaged_page_is_not_charged() {
+    const PAGE_SIZE: usize = 4_096;
+    let (store, folder) = crate::store().await;
+    let account = account(&*store, "a").await;
+    store.close().await;
+    let file = folder.path().join("verbatim.db");
+    let page: u32 = value(&other(&folder), "SELECT rootpage FROM sqlite_schema WHERE name = 'ledger_pools'");
+    let end = usize::try_from(page).unwrap() * PAGE_SIZE;
+    let mut bytes = std::fs::read(&file).unwrap();
+    bytes[end - PAGE_SIZE..end].iter_mut().step_by(7).for_each(|byte| *byte ^= 0x55);
+    std::fs::write(&file, bytes).unwrap();
+    let store = crate::store_in(folder.path()).await;
+    let ChargeRequest { spend, .. } = charge_request(&account, "h1");
+    let error = store.spend(spend).await.unwrap_err();
+    assert!(error.has_no_effect() && error.kind() == ErrorKind::Corrupt, "{error:?}");
+    assert_eq!(not_charged(&store.charge(charge_request(&account, "h2")).await), Some(ErrorKind::Corrupt));
+    assert!(store.monitor().is_damaged());
 }
 
 #[tokio::test]

@@ -229,3 +229,29 @@ async fn verification_detects_each_damage_and_put_repairs_it() {
     assert_eq!(archive.find(&kept.video, &kept.selectors[0], kept.now).await.unwrap(), FindOutcome::NotFound);
     assert_eq!(archive.tracks(&kept.video).await.unwrap().len(), 1, "the track stays known");
 }
+
+/// The transcript of a selector is of another video, or missing: the next put sets the selector again.
+#[tokio::test]
+async fn selector_without_its_transcript_is_corrupt_until_put() {
+    let (archive, folder) = crate::archive().await;
+    let kept = crate::put_request("aaaaaaaaaaa", "the words");
+    archive.put(kept.clone()).await.unwrap();
+    archive.put(crate::put_request("bbbbbbbbbbb", "other words")).await.unwrap();
+    let (video, selector) = (&kept.video, &kept.selectors[0]);
+    let sound = archive.stored_body(video, selector).await.unwrap();
+    for transcript in [2, 1_000] {
+        let damage = format!("UPDATE wishes SET transcript = {transcript} WHERE video LIKE '%aaa'");
+        run(&folder.path().join("archive.db"), &format!("PRAGMA foreign_keys = OFF; {damage}"));
+        let error = archive.find(video, selector, kept.now).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+        let error = archive.stored_body(video, selector).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+        let request = VerifyArchiveRequest { page: PageRequest::first(), delete_damaged: false };
+        let damaged = archive.verify(request).await.unwrap().damaged;
+        let found: Vec<_> = damaged.iter().map(|one| (&one.video, &one.selectors)).collect();
+        assert_eq!(found, [(video, &kept.selectors)], "{transcript}");
+        archive.put(kept.clone()).await.unwrap();
+        assert_eq!(verified(&*archive).await, 2);
+        assert_eq!(archive.stored_body(video, selector).await.unwrap(), sound);
+    }
+}

@@ -49,6 +49,8 @@ async fn mcp_http_job_of_playlist_is_started_and_read() -> Result<()> {
             text(&started, 1).contains(": listing\nList: https://www.youtube.com/playlist?list="),
             "{started}"
         );
+        // It has cost nothing yet, which is no bound of what it costs.
+        assert!(text(&started, 1).contains("The list is still being read"), "{started}");
         let job = started["results"][1][0]["meta"]["verbatim/job"].clone();
         let mut status = Value::Null;
         wait_until("the job did not end", async || {
@@ -57,6 +59,7 @@ async fn mcp_http_job_of_playlist_is_started_and_read() -> Result<()> {
         })
         .await?;
         assert!(text(&status, 0).contains("6 in all, 5 done, 1 failed"), "{status}");
+        assert!(text(&status, 0).contains("5 spent, at most 0 more for this job"), "{status}");
         let calls = [
             paged_call("job_results", json!({ "job": job, "limit": 4 })),
             call("job_results", json!({ "job": job, "limit": 1, "max_chars": 7 })),

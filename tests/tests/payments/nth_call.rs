@@ -92,6 +92,28 @@ fn pack_partial_refunds_revoke_credits() {
 }
 
 #[test]
+fn pack_full_refund_after_many_partial_ones_revokes_all() {
+    run_in_virtual_time(async {
+        let fixture = PaymentFixture::start().await;
+        let order = fixture.buy("one", "1k").await;
+        fixture.deliver_all(&fixture.provider.pay(&order, 0)).await;
+        for _ in 0..101 {
+            fixture.deliver_all(&fixture.provider.refund(&order, 2)).await;
+        }
+        let stored = fixture.order("one").await.unwrap();
+        assert_eq!(
+            (stored.refunded_credits.len(), stored.returned_minor),
+            (100, 202),
+            "the amount is stored"
+        );
+        fixture.deliver_all(&fixture.provider.refund(&order, 1_200 - 202)).await;
+        let stored = fixture.order("one").await.unwrap();
+        assert_eq!((stored.refunded_credits.last(), stored.returned_minor), (Some(&1_000), 1_200));
+        assert_eq!(fixture.end().await.purchased, 0);
+    });
+}
+
+#[test]
 fn pack_refund_after_spend_leaves_shortfall() {
     let end = check_story(|fixture| {
         async {

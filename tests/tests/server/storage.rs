@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use tempfile::TempDir;
 
-use super::harness::{run, run_ok, sqlite, verbatim};
+use super::harness::{ServerFixture, run, run_ok, sqlite, verbatim};
 
 /// Starts a server that must fail to start; returns its error message.
 fn start_error(data: &Path) -> Result<String> {
@@ -130,5 +130,30 @@ fn storage_empty_ledger_beside_transcripts_is_rejected() -> Result<()> {
     assert_eq!(std::fs::metadata(&file)?.len(), 0, "the file was changed");
     std::fs::remove_file(&file)?;
     run_ok(verbatim(data.path(), &["keys", "create"]), b"")?;
+    Ok(())
+}
+
+/// An empty archive beside charges or credits is a lost one; a missing one is made, with a warning.
+#[test]
+fn storage_empty_archive_beside_credits_is_rejected() -> Result<()> {
+    let data = TempDir::new()?;
+    run_ok(verbatim(data.path(), &["accounts", "create", "example-ltd", "--credits", "5"]), b"")?;
+    let file = data.path().join("archive.db");
+    let remove = || {
+        for suffix in ["", "-wal", "-shm"] {
+            let _ = std::fs::remove_file(data.path().join(format!("archive.db{suffix}")));
+        }
+    };
+    remove();
+    std::fs::write(&file, "")?;
+    let message = start_error(data.path())?;
+    assert!(message.contains("archive.db is empty") && message.contains("from a backup"), "{message}");
+    assert_eq!(std::fs::metadata(&file)?.len(), 0, "the file was changed");
+    remove();
+    let log = data.path().join("log");
+    let mut server = ServerFixture::start_with_log(&data, &[], &log)?;
+    assert!(server.stop()?.success());
+    let log = std::fs::read_to_string(&log)?;
+    assert!(log.contains("new archive made beside a ledger with charges"), "{log}");
     Ok(())
 }

@@ -43,6 +43,9 @@ fn cases() -> Result<Vec<(String, bool)>> {
         (valid.replace("t=", "t=x"), false),
         (format!("{valid},t={now}"), false),
         (format!("t={now},v1=zz,v1="), false),
+        (format!("t={now},v1=ü"), false),
+        // More digits than Python converts to a number.
+        (format!("t={},v1=00", "9".repeat(5_000)), false),
         ("nonsense".to_owned(), false),
         (valid, true),
     ])

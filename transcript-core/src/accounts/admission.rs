@@ -16,7 +16,7 @@ use super::{
 use crate::{
     archive::{FindOutcome, TrackSelector},
     debug_fields,
-    engine::NoTranscript,
+    engine::{FailureReason, NoTranscript},
     ids::Holder,
     names::names,
     video::VideoId,
@@ -252,19 +252,20 @@ impl Admission {
     /// changes nothing if it was settled or has expired. The hold of a response that is made again is settled when
     /// that is delivered, which may fail.
     ///
-    /// If the video was withdrawn since, the response is not replayed, and the hold is released.
+    /// If the video was withdrawn since, the response is not replayed, and the hold is released. So is a stored response
+    /// whose transcript was deleted. One that is made again fetches that transcript.
     async fn replay(&self, mut response: StoredResponse) -> Result<ReplayOutcome, V1Error> {
         let ReplyMetadata { hold, video, is_omitted } = ReplyMetadata::take(&mut response);
-        let withdrawal = match &video {
-            Some(video) => self.check_not_withdrawn(video).await,
+        let checked = match &video {
+            Some(video) => self.check_archived(video, is_omitted).await,
             None => Ok(()),
         };
-        match (&hold, &withdrawal) {
+        match (&hold, &checked) {
             (Some(hold), Ok(())) if !is_omitted => self.credits.settle_hold(hold).await?,
             (Some(hold), Err(V1Error::Unavailable(_))) => self.credits.release_hold(hold).await,
             _ => {}
         }
-        withdrawal?;
+        checked?;
         if is_omitted {
             return Ok(ReplayOutcome::Omitted(hold));
         }
@@ -272,13 +273,22 @@ impl Admission {
         Ok(ReplayOutcome::Response(response))
     }
 
-    /// Fails if the video was withdrawn.
-    async fn check_not_withdrawn(&self, video: &VideoId) -> Result<(), V1Error> {
-        let found = self.context.transcripts.find(video, &TrackSelector::Default).await;
+    /// Fails if the video was withdrawn or, unless the response is made again, has no archived transcript.
+    async fn check_archived(&self, video: &VideoId, is_omitted: bool) -> Result<(), V1Error> {
+        let transcripts = &self.context.transcripts;
+        let found = transcripts.find(video, &TrackSelector::Default).await;
         match found.map_err(V1Error::from_store_error)? {
-            FindOutcome::Withdrawn => Err(NoTranscript::withdrawn().into()),
-            FindOutcome::Transcript(_) | FindOutcome::Absence(_) | FindOutcome::NotFound => Ok(()),
+            FindOutcome::Withdrawn => return Err(NoTranscript::withdrawn().into()),
+            FindOutcome::Absence(_) | FindOutcome::NotFound if !is_omitted => {}
+            FindOutcome::Transcript(_) | FindOutcome::Absence(_) | FindOutcome::NotFound => return Ok(()),
         }
+        // The response may be of another track.
+        let tracks = transcripts.tracks(video).await.map_err(V1Error::from_store_error)?;
+        if tracks.iter().any(|track| track.revision.is_some()) {
+            return Ok(());
+        }
+        let message = "The transcript of this response was deleted from the archive.";
+        Err(NoTranscript::new(FailureReason::NoCaptions, message).into())
     }
 }
 

@@ -24,7 +24,7 @@ use crate::{
     failure_log::log_failure,
     ids::HoldId,
     ledger::SpendResult,
-    retry::{retry_store, retry_uncertain},
+    retry::{EffectFlag, retry_store, retry_uncertain},
     video::VideoId,
 };
 
@@ -147,7 +147,8 @@ impl CachedCharges {
         let transcripts = &self.context.transcripts;
         let timeout = transcripts.options().store_timeout / 2;
         let first_try = transcripts.with_timeout(timeout, self.charges.charge(request.clone()));
-        let charged = retry_uncertain(first_try, || self.charge_with_retries(request.clone())).await;
+        let charged =
+            retry_uncertain(first_try, |effect| self.charge_with_retries(request.clone(), effect)).await;
         let (outcome, is_certain) = charged.map_err(V1Error::from_store_error)?;
         match outcome {
             Ok(ChargeOutcome::Accepted { remaining, reset_ms, spent }) => {
@@ -158,11 +159,10 @@ impl CachedCharges {
                 Err(limit.to_error(retry_after_ms))
             }
             Ok(ChargeOutcome::Stale) if is_certain => Ok(None),
-            Ok(ChargeOutcome::NotCharged(error)) if is_certain => Err(V1Error::from_store_error(error)),
             // It is unknown whether a try took effect: the answer is sent, as for a spend.
             outcome => {
                 let outcome = match &outcome {
-                    Ok(ChargeOutcome::NotCharged(error)) | Err(error) => error.to_string(),
+                    Err(error) => error.to_string(),
                     Ok(outcome) => format!("{outcome:?}"),
                 };
                 log_failure!(error, [hold = %request.spend.id, %outcome], "credit spend outcome unknown");
@@ -189,18 +189,16 @@ impl CachedCharges {
     }
 
     /// Retries the charge until its outcome is known or the time of a request is over.
-    async fn charge_with_retries(&self, request: ChargeRequest) -> StoreResult<ChargeOutcome> {
+    async fn charge_with_retries(
+        &self,
+        request: ChargeRequest,
+        effect: EffectFlag,
+    ) -> StoreResult<ChargeOutcome> {
         let transcripts = &self.context.transcripts;
         let (policy, charges) = (transcripts.options().request_policy(), Arc::clone(&self.charges));
         let retry = move || {
-            let (charges, request) = (Arc::clone(&charges), request.clone());
-            async move {
-                match charges.charge(request).await? {
-                    // This try had no effect; the one before it may have had.
-                    ChargeOutcome::NotCharged(error) => Err(error),
-                    outcome => Ok(outcome),
-                }
-            }
+            let (charges, request, effect) = (Arc::clone(&charges), request.clone(), effect.clone());
+            async move { effect.watch(charges.charge(request)).await }
         };
         transcripts.task(async move { retry_store(policy, retry).await }).await?
     }

@@ -58,8 +58,6 @@ pub enum ChargeOutcome {
         /// The outcome for the credits. A refused spend is counted by the limit, too.
         spent: HoldOutcome,
     },
-    /// The store failed before anything could be charged: no credit was taken.
-    NotCharged(Error),
 }
 
 impl ChargeOutcome {
@@ -98,8 +96,8 @@ pub trait ChargeStore: fmt::Debug + Send + Sync + 'static {
     ///
     /// # Errors
     /// [`crate::ErrorKind::Invalid`], without any effect, for a request that [`ChargeRequest::check`] rejects.
-    /// After any other error it is unknown whether the call was charged; a store that knows that it was not
-    /// returns [`ChargeOutcome::NotCharged`].
+    /// After any other error it is unknown whether the call was charged, unless
+    /// [`Error::has_no_effect`]: then no credit was taken.
     async fn charge(&self, request: ChargeRequest) -> Result<ChargeOutcome>;
 }
 
@@ -137,10 +135,10 @@ impl SequentialCharges {
 impl ChargeStore for SequentialCharges {
     async fn charge(&self, request: ChargeRequest) -> Result<ChargeOutcome> {
         request.check()?;
-        let (remaining, reset_ms) = match self.authenticate_and_count(&request).await {
-            Ok(Ok(counted)) => counted,
-            Ok(Err(outcome)) => return Ok(outcome),
-            Err(error) => return Ok(ChargeOutcome::NotCharged(error)),
+        let counted = self.authenticate_and_count(&request).await;
+        let (remaining, reset_ms) = match counted.map_err(Error::without_effect)? {
+            Ok(counted) => counted,
+            Err(outcome) => return Ok(outcome),
         };
         Ok(ChargeOutcome::Accepted { remaining, reset_ms, spent: self.ledger.spend(request.spend).await? })
     }

@@ -75,6 +75,16 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// What pays for a delivered response.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum DeliveryPayment {
+    /// A prepaid delivery if one is open, otherwise the hold.
+    #[default]
+    PrepaidFirst,
+    /// The hold: no prepaid delivery was open.
+    Hold,
+}
+
 /// How a request ended without a delivered response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RequestEnd {
@@ -144,14 +154,21 @@ impl FetchPayment {
         matches!(*self.lock(), FetchState::Working)
     }
 
-    /// Whether the account had prepaid deliveries before the request, so that one may pay for this delivery.
-    pub(super) fn may_be_prepaid(&self) -> bool {
-        self.key.route == V1Endpoint::Transcript && self.delivery.may_exist()
+    /// The delivery, if it may be prepaid.
+    ///
+    /// Another server may have fetched for an earlier request of the account, and charged it, also if both fetched
+    /// because the database lost the lease.
+    pub(super) fn prepaid_delivery(&self) -> Option<&PrepaidDelivery> {
+        let is_transcript = self.key.route == V1Endpoint::Transcript;
+        let may_be_prepaid =
+            is_transcript && (matches!(*self.lock(), FetchState::Idle) || self.delivery.may_exist());
+        may_be_prepaid.then_some(&self.delivery)
     }
 
     /// Charges the delivered transcript, unless the delivery was prepaid.
-    pub(super) async fn deliver(&self, hold: HoldGuard) {
-        let state = std::mem::replace(&mut *self.lock(), FetchState::Ended);
+    pub(super) async fn deliver(&self, hold: HoldGuard, payment: DeliveryPayment) {
+        let shared = self.prepaid_delivery().filter(|_| payment == DeliveryPayment::PrepaidFirst);
+        *self.lock() = FetchState::Ended;
         let is_transcript = self.key.route == V1Endpoint::Transcript;
         let prepaid = lock(&self.prepaid).take();
         if let Some(record) = prepaid {
@@ -164,13 +181,12 @@ impl FetchPayment {
                 return self.delivery.charge_again(&memo).await;
             }
         }
-        // Another server may have fetched for an earlier request of the account, and charged it, also if both fetched
-        // because the database lost the lease.
-        if is_transcript && (matches!(state, FetchState::Idle) || self.delivery.may_exist()) {
-            let spent = hold.amounts().to_vec();
-            self.delivery.charge_unless_prepaid(hold, spent).await;
-        } else {
-            hold.settle_in_full().await;
+        match shared {
+            Some(delivery) => {
+                let spent = hold.amounts().to_vec();
+                delivery.charge_unless_prepaid(hold, spent).await;
+            }
+            None => hold.settle_in_full().await,
         }
     }
 

@@ -143,19 +143,15 @@ impl PrepaidDelivery {
     }
 
     async fn consume_within(&self, policy: StorePolicy) -> Consumption {
-        let now = self.credits.context.now();
-        for day in [now, now.minus(LIFETIME)] {
-            for number in 0..PER_DAY_MAX {
-                let id = self.id(day, number);
-                // Never shortens a hold, so it only reads.
-                let read = || self.credits.ledger.extend(&id, Timestamp::from_millis(0));
-                let expires_at = match retry_store_persistently(policy, read).await {
-                    Ok(HoldState::Open { expires_at }) => expires_at,
-                    Ok(_) => continue,
-                    Err(error) if error.kind() == ErrorKind::NotFound => break,
+        for day in self.search_days() {
+            let mut number = 0;
+            loop {
+                let record = match self.next_open(policy, day, &mut number).await {
+                    Ok(Some(record)) => record,
+                    Ok(None) => break,
                     Err(error) => return Consumption::Unread(error),
                 };
-                let end = self.end_of(PrepaidRecord { id, expires_at });
+                let end = self.end_of(record);
                 match self.end(policy, &end).await {
                     Ok(true) => return Consumption::Used,
                     Ok(false) => {}
@@ -164,6 +160,45 @@ impl PrepaidDelivery {
             }
         }
         Consumption::Missing
+    }
+
+    /// Whether there may be a prepaid delivery, also if the ledger does not respond. Uses none.
+    pub(super) async fn may_be_open(&self) -> bool {
+        let policy = self.options().request_policy();
+        for day in self.search_days() {
+            if !matches!(self.next_open(policy, day, &mut 0).await, Ok(None)) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Times on the days whose prepaid deliveries may be open.
+    fn search_days(&self) -> [Timestamp; 2] {
+        let now = self.credits.context.now();
+        [now, now.minus(LIFETIME)]
+    }
+
+    /// The first open prepaid delivery of a day from `number` on, which becomes the number after it.
+    async fn next_open(
+        &self,
+        policy: StorePolicy,
+        day: Timestamp,
+        number: &mut u32,
+    ) -> Result<Option<PrepaidRecord>> {
+        while *number < PER_DAY_MAX {
+            let id = self.id(day, *number);
+            *number += 1;
+            // Never shortens a hold, so it only reads.
+            let read = || self.credits.ledger.extend(&id, Timestamp::from_millis(0));
+            match retry_store_persistently(policy, read).await {
+                Ok(HoldState::Open { expires_at }) => return Ok(Some(PrepaidRecord { id, expires_at })),
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::NotFound => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(None)
     }
 
     /// As [`Self::consume`], for a response that is not sent unless the outcome is known.

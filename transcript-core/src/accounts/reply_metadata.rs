@@ -11,7 +11,7 @@ const OMITTED: &str = ":omitted";
 /// Metadata of a stored response.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ReplyMetadata {
-    /// The hold that pays for the response: a replay settles it first. `None` if the delivery may be prepaid.
+    /// The hold that pays for the response: a replay settles it first. `None` if a prepaid delivery may pay for it.
     pub(super) hold: Option<CreditHold>,
     /// The video of the response: there is no replay after its withdrawal.
     pub(super) video: Option<VideoId>,

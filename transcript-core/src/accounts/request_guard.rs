@@ -12,7 +12,7 @@ use std::sync::{
 use super::{
     AccountCredits, AccountPrincipal, PlanState, RateLimitStatus, StoredResponse, V1Endpoint, V1Error,
     charge::CreditHold,
-    fetch_payment::{FetchKey, FetchPayment, RequestEnd},
+    fetch_payment::{DeliveryPayment, FetchKey, FetchPayment, RequestEnd},
     idempotency_lease::IdempotencyLease,
     prepaid::PrepaidDelivery,
     reply_metadata::{ReplyMetadata, mark_replayed},
@@ -41,6 +41,8 @@ struct GuardedResources {
     prepaid: Option<Box<PrepaidDelivery>>,
     /// Whether the response has used the prepaid delivery in place of a hold.
     is_consumed: bool,
+    /// What pays for the response, once it is stored.
+    payment: DeliveryPayment,
     /// Whether the call is charged if the client disconnects; see [`RequestGuard::served`].
     served: Option<Arc<AtomicBool>>,
     /// The video of the response; there is nothing to release.
@@ -54,32 +56,42 @@ impl GuardedResources {
 
     /// Stores the response of `route` for replays, if there is an idempotency key; of a long transcript only that it
     /// was delivered.
-    async fn store_response(&self, route: V1Endpoint, response: &StoredResponse) -> Result<(), V1Error> {
+    async fn store_response(&mut self, route: V1Endpoint, response: &StoredResponse) -> Result<(), V1Error> {
         let Some(lease) = &self.lease else { return Ok(()) };
+        // A replay settles the hold that the response names: it must name none that a prepaid delivery replaces, and
+        // otherwise be paid also if this server ends before it settles.
+        let may_be_prepaid = match self.prepaid_delivery().filter(|_| self.hold.is_some()) {
+            Some(delivery) => delivery.may_be_open().await,
+            None => false,
+        };
+        self.payment = if may_be_prepaid { DeliveryPayment::PrepaidFirst } else { DeliveryPayment::Hold };
         let is_omitted = route == V1Endpoint::Transcript && response.body.len() > STORED_TRANSCRIPT_MAX;
         let mut stored = match is_omitted {
             true => StoredResponse { status: OMITTED_STATUS, headers: Vec::new(), body: Vec::new() },
             false => response.clone(),
         };
-        let hold = self.hold.as_ref().filter(|_| !self.may_be_prepaid()).map(CreditHold::from);
+        let hold = self.hold.as_ref().filter(|_| !may_be_prepaid).map(CreditHold::from);
         ReplyMetadata { hold, video: self.video.clone(), is_omitted }.put(&mut stored);
         lease.complete(stored).await
     }
 
-    /// Whether the delivery may be prepaid: then a replay must not settle the hold.
-    fn may_be_prepaid(&self) -> bool {
-        self.fetch.as_ref().map_or(self.prepaid.is_some(), |fetch| fetch.may_be_prepaid())
+    /// The delivery, if it may be prepaid.
+    fn prepaid_delivery(&self) -> Option<&PrepaidDelivery> {
+        match &self.fetch {
+            Some(fetch) => fetch.prepaid_delivery(),
+            None => self.prepaid.as_deref(),
+        }
     }
 
     /// Settles the hold in full, unless the delivery was prepaid.
     async fn settle(self) {
         match (self.hold, self.fetch, self.prepaid) {
-            (Some(hold), Some(fetch), _) => fetch.deliver(hold).await,
-            (Some(hold), None, Some(prepaid)) => {
+            (Some(hold), Some(fetch), _) => fetch.deliver(hold, self.payment).await,
+            (Some(hold), None, Some(prepaid)) if self.payment == DeliveryPayment::PrepaidFirst => {
                 let spent = hold.amounts().to_vec();
                 prepaid.charge_unless_prepaid(hold, spent).await;
             }
-            (Some(hold), None, None) => hold.settle_in_full().await,
+            (Some(hold), None, _) => hold.settle_in_full().await,
             (None, ..) => {}
         }
     }
@@ -96,7 +108,9 @@ impl GuardedResources {
         }
         let is_charged = end == RequestEnd::Disconnected && self.is_served();
         match (self.hold, self.fetch) {
-            (Some(hold), Some(fetch)) if is_charged => fetch.deliver(hold).await,
+            (Some(hold), Some(fetch)) if is_charged => {
+                fetch.deliver(hold, DeliveryPayment::PrepaidFirst).await;
+            }
             (Some(hold), None) if is_charged => hold.settle_in_full().await,
             (Some(hold), Some(fetch)) => fetch.end_request(hold, end).await,
             (Some(hold), None) => hold.release().await,
@@ -345,7 +359,7 @@ impl RequestGuard {
     /// Once polled, the work continues to its end, also when the future is dropped: the answer was ready and
     /// the client was connected.
     pub async fn deliver(mut self, response: StoredResponse) -> Result<StoredResponse, V1Error> {
-        let resources = std::mem::take(&mut self.resources);
+        let mut resources = std::mem::take(&mut self.resources);
         if let Some(repeated) = self.repeated.take() {
             return self.deliver_repeat(repeated, response).await;
         }

@@ -331,10 +331,20 @@ pub trait Archive: fmt::Debug + Send + Sync + 'static {
     /// - Changes nothing without [`VerifyArchiveRequest::delete_damaged`]. With it, each damaged transcript is deleted in a
     ///   separate transaction, which checks it again first: its selectors have none then, and the known tracks stay.
     /// - A transcript of a newer version of the store is listed, but not deleted.
+    /// - A store that can also lists damaged selectors, and sets them again if damaged transcripts are to be deleted. It
+    ///   sets none of a video that has no selector: its newest transcript may be one that was replaced.
     /// - A store that is unreachable is an error; a transcript that cannot be read is not.
     /// - The method may be called during reads, puts and deletions, and may be killed at any instant. A cursor stays
     ///   valid.
     async fn verify(&self, request: VerifyArchiveRequest) -> Result<VerifyArchiveOutcome> {
         verify::verify_tracks(self, request).await
+    }
+
+    /// Serves what is stored of a video without any selector: sets those of its archived tracks.
+    ///
+    /// Sound selectors stay. Returns whether no damaged selector remains; the default implementation does nothing.
+    async fn restore_selectors(&self, video: &VideoId) -> Result<bool> {
+        let _ = video;
+        Ok(false)
     }
 }

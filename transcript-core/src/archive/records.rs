@@ -262,7 +262,7 @@ pub struct ChangedVideo {
     pub change: u64,
 }
 
-/// Archived transcript that cannot be read.
+/// Archived transcript that cannot be read, or the newest one of a video with damaged selectors.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DamagedTranscript {
     /// The video.
@@ -271,10 +271,17 @@ pub struct DamagedTranscript {
     pub language: Option<LanguageTag>,
     /// Its revision.
     pub revision: u32,
-    /// Selectors that it serves; none if it is an earlier revision.
+    /// Selectors that it serves; none if it is an earlier revision. Of damaged selectors, those without a transcript; of
+    /// a video without any, those of its archived tracks.
     pub selectors: Vec<TrackSelector>,
-    /// Why it cannot be read.
+    /// What is damaged.
     pub reason: String,
     /// Whether this call deleted it.
     pub is_deleted: bool,
+    /// Whether this call set the damaged selectors of its video again.
+    #[serde(default)]
+    pub is_restored: bool,
+    /// Whether its video has no selector, so that lookups fetch it. See [`super::Archive::restore_selectors`].
+    #[serde(default)]
+    pub is_unselected: bool,
 }

@@ -43,6 +43,8 @@ async fn verify_track<A: Archive + ?Sized>(
             selectors: Vec::new(),
             reason: error.to_string(),
             is_deleted: false,
+            is_restored: false,
+            is_unselected: false,
         });
         damaged.selectors.push(selector.clone());
     }

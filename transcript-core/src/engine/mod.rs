@@ -366,6 +366,14 @@ impl Transcripts {
         !self.inner.suppliers.for_platform(platform).is_empty()
     }
 
+    /// The outcome of a fetch while the circuit breakers of all suppliers of a platform are open.
+    ///
+    /// `None` if one may be called, or there is none.
+    pub(crate) fn paused_outcome(&self, platform: Platform) -> Option<FetchOutcome> {
+        let failure = self.inner.suppliers.cooldown_of_all(platform, self.inner.clock.now());
+        failure.map(FetchOutcome::SupplyFailed)
+    }
+
     /// Whether lists of videos of a platform are read here.
     pub fn has_video_lister(&self, platform: Platform) -> bool {
         self.inner.listers.contains_key(&platform)

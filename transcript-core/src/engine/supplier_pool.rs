@@ -16,6 +16,7 @@ use super::{
     fair_queue::{FairQueue, QueueFull, QueuePermit},
     load::{LoadCounts, LoadGuard, SupplierLoad},
     observer::SupplierCall,
+    supply::most_significant,
 };
 use crate::{
     archive::Absence,
@@ -98,6 +99,17 @@ impl SupplierPool {
             slot.counts.count_refused();
             slot.retry_after()
         })
+    }
+
+    /// The failure of a fetch while the breakers of all suppliers of a platform are open, with the shortest wait.
+    ///
+    /// `None` if one may be called, or there is none.
+    pub(super) fn cooldown_of_all(&self, platform: Platform, now: Timestamp) -> Option<SupplyError> {
+        let slots = self.for_platform(platform);
+        let failures: Option<Vec<SupplyError>> = slots.iter().map(|slot| slot.check(now).err()).collect();
+        let failures = failures?;
+        let wait = failures.iter().filter_map(SupplyError::retry_after).min()?;
+        Some(most_significant(failures).with_retry_after(wait))
     }
 
     /// The names of a platform's suppliers, in order.
@@ -304,5 +316,29 @@ mod tests {
         assert!(slot.check(later).is_ok() && slot.begin(&video, later).is_ok());
         // The breaker of the other platform stays closed.
         assert!(suppliers.for_platform(Platform::X)[0].check(now).is_ok());
+    }
+
+    #[test]
+    fn platform_is_paused_while_all_its_breakers_are_open() {
+        let list = [Platform::X, Platform::X].map(|platform| (platform, Arc::new(SilentSupplier) as _));
+        let breaker = BreakerPolicy { failures: 1, ..BreakerPolicy::default() };
+        let options = EngineOptions { breaker, ..EngineOptions::default() };
+        let suppliers = SupplierPool::new(list.into(), &HashMap::new(), &options);
+        let video = VideoId::new(Platform::X, "20").unwrap();
+        let (now, later) = (Timestamp::from_millis(0), Timestamp::from_millis(10_000));
+        let cooldown = |platform, now| suppliers.cooldown_of_all(platform, now);
+        assert_eq!(cooldown(Platform::X, now), None);
+        for (slot, at) in suppliers.for_platform(Platform::X).iter().zip([now, later]) {
+            assert_eq!(cooldown(Platform::X, later), None, "one may be called");
+            slot.begin(&video, at).unwrap().end(&failed(), at).unwrap();
+        }
+        let paused = cooldown(Platform::X, later).unwrap();
+        assert_eq!((paused.retry_after(), paused.was_attempted()), (Some(Duration::from_secs(20)), false));
+        assert_eq!(
+            cooldown(Platform::X, now.plus(Duration::from_secs(30))),
+            None,
+            "the first cooldown has ended"
+        );
+        assert_eq!(cooldown(Platform::Instagram, later), None, "it has no suppliers");
     }
 }

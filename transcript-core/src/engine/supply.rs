@@ -368,7 +368,7 @@ fn is_spoken_otherwise(failures: &[SupplyError], selector: &TrackSelector) -> bo
 /// A final one; else one that does not describe the video, since "no captions" is true only if every supplier
 /// reports it; among these a defect comes last, since a retry does not help it; else the last one, with the shortest
 /// wait that any of them names.
-fn most_significant(mut failures: Vec<SupplyError>) -> SupplyError {
+pub(super) fn most_significant(mut failures: Vec<SupplyError>) -> SupplyError {
     if failures.iter().any(|failure| !failure.is_declined()) {
         failures.retain(|failure| !failure.is_declined());
     }

@@ -10,8 +10,8 @@ use crate::{
     failure_log::log_failure,
     ids::HoldId,
     retry::{
-        StorePolicy, is_store_failure, keep_renewed, retry_store, retry_store_persistently, retry_uncertain,
-        with_timeout,
+        EffectFlag, StorePolicy, is_store_failure, keep_renewed, retry_store, retry_store_persistently,
+        retry_uncertain, with_timeout,
     },
     tasks::BackgroundTasks,
     time::{Clock, Timestamp},
@@ -142,12 +142,13 @@ impl HoldManager {
     /// operator bears the loss.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`]: nothing is spent.
+    /// The ledger's, if it is certain that nothing is spent.
     pub(crate) async fn spend(&self, request: &HoldRequest) -> Result<SpendResult> {
         let policy = self.0.times.request_policy();
         let spend = || self.0.ledger.spend(request.clone());
         let first_try = with_timeout(policy.attempt, spend());
-        Ok(match retry_uncertain(first_try, || retry_store(policy, spend)).await? {
+        let retries = |effect: EffectFlag| async move { retry_store(policy, || effect.watch(spend())).await };
+        Ok(match retry_uncertain(first_try, retries).await? {
             (Ok(outcome), is_certain) => SpendResult::new(outcome, is_certain),
             (Err(error), _) => {
                 log_failure!(error, [hold = %request.id, %error], "spend outcome unknown");

@@ -446,7 +446,7 @@ impl JobStore for MemoryJobs {
         if let Some(stored) = paused {
             stored.job.resume(now);
             stored.listing.failing_since = None;
-            stored.items.iter_mut().for_each(|item| item.failing_since = None);
+            stored.items.iter_mut().for_each(|item| item.failing_since = item.failing_since.map(|_| now));
         }
         Ok(is_paused)
     }

@@ -31,7 +31,8 @@ pub async fn failed_fetch_of_item_is_remembered_from_first(store: Jobs) {
     assert_eq!(claim(&store, 60, 1).await[0].failing_since, None, "an attempt ends the failures before it");
 }
 
-/// Time in which an item only waits does not count to its failures, and does not end them. A resumption ends them.
+/// Time in which an item only waits does not count to its failures, and does not end them. With a resumption they begin
+/// again: an item that is fetched and unpaid must not be skipped by a cancellation.
 pub async fn waiting_item_does_not_fail(store: Jobs) {
     create(&store, "a", "one", 1, 0).await;
     let reason = PauseReason::PaymentRequired;
@@ -48,8 +49,10 @@ pub async fn waiting_item_does_not_fail(store: Jobs) {
         assert!(expect_ok(store.return_item(&claimed[0].claim, returned, at(now + 1)).await));
     }
     assert!(expect_ok(store.resume(&JobId::new("a"), reason, at(500)).await));
+    expect_ok(store.cancel(&JobId::new("a"), at(500)).await);
     let claimed = claim(&store, 500, 1).await;
-    assert_eq!(claimed[0].failing_since, None, "a pause does not count");
+    assert_eq!(claimed[0].failing_since, Some(at(500)), "a pause does not count");
+    assert!(claimed[0].is_cancelled);
 }
 
 /// Of the time in which no server claims a failing item an hour counts to its failures.

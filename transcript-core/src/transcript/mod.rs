@@ -77,6 +77,11 @@ impl Transcript {
         }
     }
 
+    /// Length of the words in bytes.
+    pub fn text_bytes(&self) -> usize {
+        self.segments.iter().map(|segment| segment.text.len()).sum()
+    }
+
     /// Whether words have times.
     pub fn has_words(&self) -> bool {
         self.segments.iter().any(|segment| !segment.words.is_empty())

@@ -24,7 +24,10 @@ use transcript_core::{
     ledger::{Balance, HoldOutcome, HoldRequest, Leg, Pool, PoolBalance, rules::HoldStep},
 };
 
-use super::{general, rows};
+use super::{
+    general::{self, UncertainTries},
+    rows,
+};
 use crate::{
     codec::column,
     error::{DbResult, corrupt},
@@ -135,35 +138,45 @@ impl SpendBatcher {
     /// Spends, in a batch if many spends are running.
     pub(super) async fn spend(&self, request: HoldRequest) -> Result<HoldOutcome> {
         let Some(spend) = PlainSpend::for_request(&request) else {
-            return general_spend(&self.database, request).await;
+            return general_spend(&self.database, request, &Arc::default()).await;
         };
         let wallet = spend.leg.wallet.clone();
         let others = self.in_flight.fetch_add(1, Ordering::Relaxed);
         let _guard = InFlightGuard(&self.in_flight);
         if others < self.batch_threshold && !self.queue.is_busy(wallet.as_str()) {
-            return spend_alone(&self.database, request).await;
+            return spend_alone(&self.database, request, &Arc::default()).await;
         }
         self.queue.submit(wallet.as_str(), request).await
     }
 }
 
 /// Spends in one statement, else on the general path.
-async fn spend_alone(database: &PgDatabase, request: HoldRequest) -> Result<HoldOutcome> {
+async fn spend_alone(
+    database: &PgDatabase,
+    request: HoldRequest,
+    tries: &Arc<UncertainTries>,
+) -> Result<HoldOutcome> {
     let requests = Arc::new(vec![request.clone()]);
-    match database.attempt(QuickTx::<1> { requests, numbers: database.clone() }).await {
+    let alone = QuickTx::<1> { requests, numbers: database.clone(), tries: Arc::clone(tries) };
+    match database.attempt(alone).await {
         Ok(outcomes) => {
             if let Some(outcome) = outcomes.into_iter().flatten().next() {
                 return Ok(outcome);
             }
+            tries.take_back();
         }
         Err(fault) if is_contradicted(&fault) => {}
-        Err(fault) => return Err(database.error(fault)),
+        Err(fault) => return Err(tries.error(database, fault)),
     }
-    general_spend(database, request).await
+    general_spend(database, request, tries).await
 }
 
-async fn general_spend(database: &PgDatabase, request: HoldRequest) -> Result<HoldOutcome> {
-    general::run(database, HoldStep { request, spend: true }).await
+async fn general_spend(
+    database: &PgDatabase,
+    request: HoldRequest,
+    tries: &Arc<UncertainTries>,
+) -> Result<HoldOutcome> {
+    general::run_after(database, HoldStep { request, spend: true }, tries).await
 }
 
 impl BatchHandler for SpendHandler {
@@ -174,14 +187,20 @@ impl BatchHandler for SpendHandler {
         let (requests, replies): (Vec<_>, Vec<_>) = members.into_iter().unzip();
         let requests = Arc::new(requests);
         // A locked row blocks the whole batch, so time must remain for the general path.
-        let batch = QuickTx::<4> { requests: Arc::clone(&requests), numbers: database.clone() };
+        let tries = Arc::<UncertainTries>::default();
+        let (numbers, batch_tries) = (database.clone(), Arc::clone(&tries));
+        let batch = QuickTx::<4> { requests: Arc::clone(&requests), numbers, tries: batch_tries };
         let served = database.run_inline(batch).await;
         let has_failed = served.is_err();
         let outcomes = match served {
-            Ok(outcomes) => outcomes,
+            Ok(outcomes) => {
+                // Spends without an outcome are not stored.
+                tries.take_back();
+                outcomes
+            }
             // Other statements would not reach the database either, or fail on its full disk.
             Err(fault) if retryability(&fault) == Retryability::Reconnect || is_refused(&fault) => {
-                let error = database.error(fault);
+                let error = tries.error(database, fault);
                 return replies.into_iter().for_each(|reply| drop(reply.send(Err(error.clone()))));
             }
             // One of them may have caused the error, also a timeout on a locked row. Their ids show whether they were
@@ -195,12 +214,12 @@ impl BatchHandler for SpendHandler {
                 None if reply.is_closed() => {}
                 // The next batch does not wait for these.
                 None => {
-                    let (request, database) = (request.clone(), database.clone());
+                    let (request, database, tries) = (request.clone(), database.clone(), tries.split());
                     let runtime = database.runtime().clone();
                     runtime.spawn(async move {
                         let outcome = match has_failed {
-                            true => spend_alone(&database, request).await,
-                            false => general_spend(&database, request).await,
+                            true => spend_alone(&database, request, &tries).await,
+                            false => general_spend(&database, request, &tries).await,
                         };
                         reply.send(outcome).ok();
                     });
@@ -251,6 +270,7 @@ fn wallets(requests: &[HoldRequest]) -> Vec<WalletSpends<'_>> {
 struct QuickTx<const PARTS: u32> {
     requests: Arc<Vec<HoldRequest>>,
     numbers: PgDatabase,
+    tries: Arc<UncertainTries>,
 }
 
 impl<const PARTS: u32> WriteTx for QuickTx<PARTS> {
@@ -261,7 +281,7 @@ impl<const PARTS: u32> WriteTx for QuickTx<PARTS> {
     const TIMEOUT_DIVISOR: u32 = PARTS;
 
     async fn run(&self, db: &mut PgConnection) -> DbResult<Vec<Option<HoldOutcome>>> {
-        let Self { requests, numbers } = self;
+        let Self { requests, numbers, tries } = self;
         let wallets = wallets(requests);
         let spends: Vec<&PlainSpend<'_>> =
             wallets.iter().flat_map(|wallet| &wallet.members).map(|(_, spend)| spend).collect();
@@ -286,7 +306,7 @@ impl<const PARTS: u32> WriteTx for QuickTx<PARTS> {
             .bind(spends.iter().map(|spend| encode(&spend.request.memo)).collect::<Vec<_>>())
             .bind(wallets.iter().map(|wallet| wallet.now).collect::<Vec<_>>());
         let mut outcomes = vec![None; requests.len()];
-        for row in statement.fetch_all(db).await? {
+        for row in tries.track(async { DbResult::Ok(statement.fetch_all(db).await?) }).await? {
             let name = read(&row, 0)?;
             let found = wallets.binary_search_by_key(&name.as_str(), |wallet| wallet.name);
             let wallet = found.ok().and_then(|index| wallets.get(index));

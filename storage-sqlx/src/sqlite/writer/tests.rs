@@ -112,12 +112,12 @@ impl WriterFixture {
         AddTx { number, ending, runs: Arc::clone(&self.runs) }
     }
 
-    fn run<C: WriteTx>(&self, write: C) -> tokio::task::JoinHandle<WriteResult<C::Outcome>> {
+    fn run<C: WriteTx>(&self, write: C) -> tokio::task::JoinHandle<Result<C::Outcome>> {
         let queue = Arc::clone(&self.queue);
         tokio::spawn(async move { queue.run(write).await })
     }
 
-    fn add(&self, number: i64, ending: WriteEnding) -> tokio::task::JoinHandle<WriteResult<i64>> {
+    fn add(&self, number: i64, ending: WriteEnding) -> tokio::task::JoinHandle<Result<i64>> {
         self.run(self.tx(number, ending))
     }
 
@@ -136,9 +136,9 @@ impl WriterFixture {
 }
 
 /// The kind of an error after which the write is certainly not stored.
-fn kind(failed: WriteError) -> ErrorKind {
-    assert!(!failed.may_be_stored, "{failed:?}");
-    failed.error.kind()
+fn kind(failed: Error) -> ErrorKind {
+    assert!(failed.has_no_effect(), "{failed:?}");
+    failed.kind()
 }
 
 #[tokio::test]
@@ -329,7 +329,7 @@ impl QueuedWrite for AckThread {
         self.needs_sync
     }
 
-    fn reply(&mut self, committed: WriteResult<()>) {
+    fn reply(&mut self, committed: Result<()>) {
         self.sender.send((thread::current().id(), committed.is_ok())).unwrap();
     }
 

@@ -18,7 +18,7 @@ use crate::{
     body::{EncodedBody, damaged, misplaced},
     body_v1::BodyV1,
     cold,
-    error::DbResult,
+    error::{DbResult, corrupt},
     sql::{Database, Row, Statement, sql, values},
 };
 
@@ -35,7 +35,7 @@ pub(crate) const FIND: Statement = sql! {
             CASE WHEN b.transcript IS NULL THEN unhex((SELECT group_concat(hex(p.bytes), '' ORDER BY p.id) FROM cold p
                 WHERE p.id BETWEEN t.id * 65536 AND t.id * 65536 + 65535)) END,
             b.content_sha256, b.length, b.checksum, b.source, b.about, b.segments,
-            a.reason, a.message, a.asked, a.until, o.bytes, ",
+            a.reason, a.message, a.asked, a.until, o.bytes, w.wish IS NOT NULL, ",
         sqlite_details!(),
         " FROM changes c
         LEFT JOIN withdrawals d ON d.video = $1
@@ -52,7 +52,7 @@ pub(crate) const FIND: Statement = sql! {
             t.content_sha256, b.length, NULL::BYTEA,
             p.body,
             b.content_sha256, b.length, b.checksum, b.source, b.about, b.segments,
-            a.reason, a.message, a.asked, a.until, o.bytes, ",
+            a.reason, a.message, a.asked, a.until, o.bytes, w.wish IS NOT NULL, ",
         postgres_details!(),
         " FROM changes c
         LEFT JOIN withdrawals d ON d.video = $1
@@ -65,12 +65,14 @@ pub(crate) const FIND: Statement = sql! {
         WHERE c.only_row = 1"
     ),
 };
-/// Columns of [`FIND`]: the first of the version, of the body and of an absence, the words, the first of the details.
+/// Columns of [`FIND`]: the first of the version, of the body and of an absence, the words, whether the selector is
+/// stored, the first of the details.
 const VERSION_COLUMN: usize = 1;
 const FIND_BODY_COLUMN: usize = 9;
 const ABSENCE_COLUMN: usize = 15;
 const WORDS_COLUMN: usize = 19;
-const DETAILS_COLUMN: usize = 20;
+const IS_STORED_COLUMN: usize = 20;
+const DETAILS_COLUMN: usize = 21;
 
 /// The columns of a body that [`decode_body`] reads.
 macro_rules! body_columns {
@@ -210,9 +212,22 @@ fn decode_find(video: &VideoId, selector: &TrackSelector, row: &mut Row) -> DbRe
     }))
 }
 
+/// Decodes the version in a row of [`FIND`]; `None` if the selector is not stored.
+///
+/// # Errors
+/// [`transcript_core::ErrorKind::Corrupt`] if it is stored, but its transcript is missing: a fetch would be charged,
+/// although the text may be stored.
+fn find_version(row: &mut Row) -> DbResult<Option<TranscriptVersion>> {
+    let version = TranscriptVersion::decode(row, VERSION_COLUMN)?;
+    if version.is_none() && row.take(IS_STORED_COLUMN)? {
+        return Err(corrupt("the stored selector has no transcript").into());
+    }
+    Ok(version)
+}
+
 /// Decodes the transcript in a row of [`FIND`].
 pub(crate) fn decode_stored(video: &VideoId, row: &mut Row) -> DbResult<Option<StoredTranscript>> {
-    let Some(version) = TranscriptVersion::decode(row, VERSION_COLUMN)? else {
+    let Some(version) = find_version(row)? else {
         return Ok(None);
     };
     let (content_sha256, words): (Vec<u8>, Option<Vec<u8>>) = (row.take(5)?, row.take(WORDS_COLUMN)?);
@@ -364,7 +379,7 @@ fn decode_lazy(
 impl LazyForm {
     /// Decodes a row of [`FIND`].
     fn decode(video: &VideoId, row: &mut Row) -> DbResult<Option<(TranscriptVersion, Self, EncodedDetails)>> {
-        let Some(version) = TranscriptVersion::decode(row, VERSION_COLUMN)? else {
+        let Some(version) = find_version(row)? else {
             return Ok(None);
         };
         let (words, details) = (row.take(WORDS_COLUMN)?, EncodedDetails::take(row, DETAILS_COLUMN)?);

@@ -6,6 +6,7 @@ pub(crate) mod details;
 pub(crate) mod find;
 pub(crate) mod put;
 mod scan;
+mod selectors;
 mod tracks;
 pub(crate) mod vectors;
 pub(crate) mod verification;
@@ -453,5 +454,9 @@ impl<D: Database> Archive for SqlArchive<D> {
 
     async fn verify(&self, request: VerifyArchiveRequest) -> Result<VerifyArchiveOutcome> {
         verification::verify_page(&self.database, &request).await
+    }
+
+    async fn restore_selectors(&self, video: &VideoId) -> Result<bool> {
+        self.database.run(selectors::RestoreSelectorsTx { video: video.clone(), restores_all: true }).await
     }
 }

@@ -98,14 +98,16 @@ const DELETE_COLD: &str = "DELETE FROM cold WHERE id BETWEEN $1 * 65536 AND $1 *
 const UPDATE_SIZE: &str =
     "UPDATE transcripts SET body_bytes = $2, body_length = $3, body = x'' WHERE id = $1";
 
-/// Points selectors to a transcript: all of them, or only those without one.
-const PUT_SELECTORS: Statement = sql! {
+/// Points selectors to a transcript: all of them, or only those without one of this video.
+pub(super) const PUT_SELECTORS: Statement = sql! {
     sqlite: "INSERT INTO wishes (video, wish, transcript)
         SELECT $1, value, $3 FROM json_each($2) WHERE true
-        ON CONFLICT (video, wish) DO UPDATE SET transcript = excluded.transcript WHERE $4",
+        ON CONFLICT (video, wish) DO UPDATE SET transcript = excluded.transcript
+        WHERE $4 OR NOT EXISTS (SELECT 1 FROM transcripts t WHERE t.video = $1 AND t.id = wishes.transcript)",
     postgres: "INSERT INTO wishes (video, wish, transcript)
         SELECT DISTINCT $1, wish, $3::BIGINT FROM unnest($2::TEXT[]) wish
-        ON CONFLICT (video, wish) DO UPDATE SET transcript = excluded.transcript WHERE $4",
+        ON CONFLICT (video, wish) DO UPDATE SET transcript = excluded.transcript
+        WHERE $4 OR NOT EXISTS (SELECT 1 FROM transcripts t WHERE t.video = $1 AND t.id = wishes.transcript)",
 };
 
 /// The transcript of a selector, without its text.

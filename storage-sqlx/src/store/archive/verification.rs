@@ -1,4 +1,5 @@
-//! Verification: decodes every stored transcript, and deletes damaged ones on request.
+//! Verification: decodes every stored transcript and checks the selectors of its video; on request, deletes damaged
+//! transcripts and sets damaged selectors again.
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use transcript_core::{
@@ -18,6 +19,7 @@ use super::{
     find::{CheckedBody, decode_body},
     record_video,
     scan::{TranscriptKey, concurrency, next_cursor},
+    selectors::{self, RestoreSelectorsTx, SelectorDamage},
     stats_part,
     tracks::{decode_info, read_cursor},
 };
@@ -82,8 +84,17 @@ const SUBTRACT_TRANSCRIPT: &str = "UPDATE figures SET videos = figures.videos - 
 
 /// Statements that must not scan tables, for the test of the query plans.
 #[cfg(all(test, feature = "sqlite"))]
-pub(crate) const INDEXED_STATEMENTS: [&str; 5] =
-    [NEXT_TRANSCRIPTS.sqlite, READ_FORMS.sqlite, SELECTORS, DELETE_SELECTORS, DELETE_TRANSCRIPT];
+pub(crate) const INDEXED_STATEMENTS: [&str; 9] = [
+    NEXT_TRANSCRIPTS.sqlite,
+    READ_FORMS.sqlite,
+    SELECTORS,
+    DELETE_SELECTORS,
+    DELETE_TRANSCRIPT,
+    selectors::INDEXED_STATEMENTS[0],
+    selectors::INDEXED_STATEMENTS[1],
+    selectors::INDEXED_STATEMENTS[2],
+    selectors::INDEXED_STATEMENTS[3],
+];
 
 /// The form of a stored transcript, with the digest in its row.
 enum StoredForm {
@@ -127,6 +138,68 @@ impl StoredForm {
             Self::V1(body) => body.unpack()?,
         };
         if transcript.video == *video { Ok(()) } else { Err(misplaced()) }
+    }
+}
+
+/// What is damaged of a transcript.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum DamagedPart {
+    /// It cannot be read.
+    Corrupt,
+    /// A newer version of the store may be able to read it.
+    Unsupported,
+    /// Some selectors of its video.
+    Selectors,
+    /// Its video has no selector.
+    NoSelector,
+}
+
+/// Damage that was found, and its report.
+struct FoundDamage {
+    key: TranscriptKey,
+    part: DamagedPart,
+    report: DamagedTranscript,
+}
+
+impl FoundDamage {
+    fn new(
+        key: &TranscriptKey,
+        language: Option<LanguageTag>,
+        part: DamagedPart,
+        selectors: Vec<TrackSelector>,
+        reason: String,
+    ) -> Self {
+        let report = DamagedTranscript {
+            video: key.video.clone(),
+            language,
+            revision: u32::try_from(key.revision).unwrap_or_default(),
+            selectors,
+            reason,
+            is_deleted: false,
+            is_restored: false,
+            is_unselected: part == DamagedPart::NoSelector,
+        };
+        Self { key: key.clone(), part, report }
+    }
+
+    /// Repairs it: deletes the transcript, or sets the selectors again.
+    async fn repair<D: Database>(&mut self, database: &D) {
+        let key = self.key.clone();
+        let (repaired, effect, failure) = match self.part {
+            // The newest of the remaining transcripts may be one that was replaced.
+            DamagedPart::Unsupported | DamagedPart::NoSelector => return,
+            DamagedPart::Corrupt => {
+                (database.run(DeleteDamagedTx(key)).await, &mut self.report.is_deleted, "deleted")
+            }
+            DamagedPart::Selectors => {
+                let restore = RestoreSelectorsTx { video: key.video, restores_all: false };
+                (database.run(restore).await, &mut self.report.is_restored, "set again")
+            }
+        };
+        match repaired {
+            Ok(is_repaired) => *effect = is_repaired,
+            Err(error) => self.report.reason.push_str(&format!("; it cannot be {failure}: {error}")),
+        }
     }
 }
 
@@ -184,46 +257,46 @@ pub(super) async fn verify_page<D: Database>(
     let mut results = stream::iter(found)
         .map(|(key, language)| verify_one(database, key, language))
         .buffered(concurrency());
-    let mut found = Vec::new();
-    while let Some(one) = results.try_next().await? {
-        found.extend(one);
+    let mut found: Vec<FoundDamage> = Vec::new();
+    while let Some(damage) = results.try_next().await? {
+        found.extend(damage);
     }
-    let mut damaged = Vec::with_capacity(found.len());
-    // Only once all are read: the outcome then reports every deletion, also if another one fails.
-    for (key, kind, mut one) in found {
-        // A newer version may be able to read the others.
-        if request.delete_damaged && kind == ErrorKind::Corrupt {
-            match database.run(DeleteDamagedTx(key)).await {
-                Ok(is_deleted) => one.is_deleted = is_deleted,
-                Err(error) => one.reason.push_str(&format!("; it cannot be deleted: {error}")),
-            }
+    // Only once all are read: the outcome then reports every repair, also if another one fails. A selector must not be
+    // set to a transcript that is deleted afterwards.
+    if request.delete_damaged {
+        found.sort_by_key(|damage| damage.part == DamagedPart::Selectors);
+        for damage in &mut found {
+            damage.repair(database).await;
         }
-        damaged.push(one);
     }
+    let damaged = found.into_iter().map(|damage| damage.report).collect();
     Ok(VerifyArchiveOutcome { scanned: scanned as u64, damaged, next })
 }
 
-/// The key of a transcript that cannot be read, the kind of its error, and the report; `None` if it is sound.
+/// The damage of a transcript, and of the selectors of its video if it is the newest one.
 async fn verify_one<D: Database>(
     database: &D,
     key: TranscriptKey,
     language: Option<LanguageTag>,
-) -> Result<Option<(TranscriptKey, ErrorKind, DamagedTranscript)>> {
-    let error = match check(database, &key).await {
-        Err(error) if error.is_unreadable() => error,
-        checked => return checked.map(|()| None),
-    };
-    let keys = values![key.video.to_string(), key.transcript];
-    let selectors = database.find(SELECTORS, &keys, |row| Ok(TrackSelector::from_name(row.get(0)?))).await?;
-    let damaged = DamagedTranscript {
-        video: key.video.clone(),
-        language,
-        revision: u32::try_from(key.revision).unwrap_or_default(),
-        selectors,
-        reason: error.to_string(),
-        is_deleted: false,
-    };
-    Ok(Some((key, error.kind(), damaged)))
+) -> Result<Vec<FoundDamage>> {
+    let mut found = Vec::new();
+    match check(database, &key).await {
+        Err(error) if error.is_unreadable() => {
+            let keys = values![key.video.to_string(), key.transcript];
+            let selectors = database.find(SELECTORS, &keys, |row| Ok(TrackSelector::from_name(row.get(0)?)));
+            let is_corrupt = error.kind() == ErrorKind::Corrupt;
+            let part = if is_corrupt { DamagedPart::Corrupt } else { DamagedPart::Unsupported };
+            let selectors = selectors.await?;
+            found.push(FoundDamage::new(&key, language.clone(), part, selectors, error.to_string()));
+        }
+        checked => checked?,
+    }
+    if let Some(damage) = selectors::check(database, &key).await? {
+        let SelectorDamage { selectors, reason, is_unselected } = damage;
+        let part = if is_unselected { DamagedPart::NoSelector } else { DamagedPart::Selectors };
+        found.push(FoundDamage::new(&key, language, part, selectors, reason.to_owned()));
+    }
+    Ok(found)
 }
 
 /// Reads a transcript and decodes it, on a blocking thread because some are long; then what is known of its video.

@@ -68,12 +68,12 @@ const JOBS_OF_ACCOUNT: &str = concat!(
 );
 const ITEMS: &str = "SELECT idx, url, video, status, reason, message, job FROM job_items
     WHERE job = $1 AND idx >= $2 ORDER BY idx LIMIT $3";
-/// A queued item that fails may be charged: it is not skipped.
+/// A queued item that fails may be fetched or charged: it is not skipped.
 const SKIP_ITEMS: &str = "UPDATE job_items SET status = 'skipped', due_at = NULL
     WHERE job = $1 AND status = 'queued' AND failing_since IS NULL";
-/// Ends the failures of items before a pause.
-const END_ITEM_FAILURES: &str =
-    "UPDATE job_items SET failing_since = NULL WHERE job = $1 AND failing_since IS NOT NULL";
+/// Failures of items before a pause begin again at its end. They do not end: a cancellation would skip the items.
+const RESTART_ITEM_FAILURES: &str = "UPDATE job_items SET failing_since = $2
+    WHERE job = $1 AND failing_since IS NOT NULL AND due_at IS NOT NULL";
 /// Whether a pause is to be checked. A read, so that an idle server writes nothing.
 const IS_PAUSE_DUE: &str =
     "SELECT 1 FROM jobs WHERE due_at <= $1 AND status = 'paused' ORDER BY turn, id LIMIT 1";
@@ -296,8 +296,12 @@ impl WriteTx for ResumeJobTx {
         }
         job.resume(self.now);
         update_job(db, &job).await?;
-        let statement = if job.is_list_open() { END_FAILURES } else { END_ITEM_FAILURES };
-        db.execute(statement, &values![self.id.as_str()]).await?;
+        let (id, now) = (self.id.as_str(), self.now.as_millis());
+        if job.is_list_open() {
+            db.execute(END_FAILURES, &values![id]).await?;
+        } else {
+            db.execute(RESTART_ITEM_FAILURES, &values![id, now]).await?;
+        }
         Ok(true)
     }
 }

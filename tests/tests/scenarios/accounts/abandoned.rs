@@ -23,7 +23,7 @@ fn request<'a>(
 }
 
 /// Sends a request whose client disconnects after two of the five seconds of its fetch, and lets the fetch end.
-async fn abandon(request: &PaidRequest<'_>) {
+pub(super) async fn abandon(request: &PaidRequest<'_>) {
     abandon_fetch(request, SupplierStep::give(&["en"])).await;
 }
 

@@ -1,11 +1,12 @@
 //! Jobs: servers that end, requests without a response, and jobs that are deleted.
 
 use transcript_core::{
+    PageRequest,
     accounts::{
         V1Endpoint,
-        jobs::{ClaimLimits, Job, JobParams, JobStatus, ListingOutcome, SourceList},
+        jobs::{ClaimLimits, Job, JobParams, JobStatus, ListingOutcome, PauseReason, SourceList, run_jobs},
     },
-    ids::JobId,
+    ids::{JobId, WalletId},
     supplier::SupplyReason,
     video::VideoList,
 };
@@ -235,6 +236,120 @@ fn job_item_started_and_not_charged_before_cancellation_is_skipped() {
         assert_eq!((fetch_count(&life, &video()), remaining(&life, &account).await), (0, 5));
         runner.abort();
     });
+}
+
+/// Another request takes the only credit between the release of the hold of the fetch and the charge.
+#[test]
+fn job_item_fetched_and_unpaid_before_cancellation_is_charged() {
+    run_scenario(with_credits([1, 0, 0, 0]), |life| async move {
+        let (account, runner) = (new_account(&life).await, start_runner(&life));
+        let refused = SupplierStep::fail(SupplyReason::NoCaptions).after(Duration::from_secs(15));
+        script_captions(&life, &[SupplierStep::give(&["en"]), refused]);
+        let paid = begin_paid(&life, &account, &video());
+        let delay = Duration::from_secs(1);
+        life.world.gate.set_faults(FaultPlan::SlowStore { stores: "ledger.settle", delay });
+        let id = start(&life, &account, &video()).await;
+        advance(1).await;
+        while remaining(&life, &account).await == 0 {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        life.world.gate.set_faults(FaultPlan::NoFaults);
+        let cancelled = async {
+            advance(5).await;
+            let paused = job(&life, &id).await;
+            assert_eq!(paused.pause_reason, Some(PauseReason::PaymentRequired));
+            cancel(&life, &account, &id).await
+        };
+        let (other, cancelled) = tokio::join!(ready(&life, &account, by_id(&other_video())), cancelled);
+        check_refused(other, 404, "");
+        assert_eq!((cancelled.status, cancelled.counts.skipped), (JobStatus::Cancelled, 0));
+        assert_eq!(job(&life, &id).await.counts.ended(), 0, "it waits for the credit");
+        advance(60).await;
+        let ended = job(&life, &id).await;
+        assert_eq!((ended.counts.done, ended.spent, ended.due_at), (1, 1, None));
+        assert_eq!((fetch_count(&life, &video()), remaining(&life, &account).await), (1, 0));
+        paid.end(CallEnd::Delivered);
+        runner.abort();
+    });
+}
+
+#[test]
+fn job_item_archived_since_its_start_and_cancelled_is_charged() {
+    for (credits, done) in [(5, 1), (0, 0)] {
+        run_scenario(with_credits([credits, 0, 0, 0]), |life| async move {
+            let account = new_account(&life).await;
+            let paid = begin_paid(&life, &account, &video());
+            let id = start(&life, &account, &video()).await;
+            claim_and_end(&life).await;
+            import_default(&life, "en").await;
+            assert_eq!(cancel(&life, &account, &id).await.counts.skipped, 0);
+            let runner = start_runner(&life);
+            advance(60).await;
+            let counts = job(&life, &id).await.counts;
+            assert_eq!((counts.done, counts.skipped), (done, 1 - done));
+            assert_eq!(remaining(&life, &account).await, credits - done);
+            paid.end(if done == 1 { CallEnd::Delivered } else { CallEnd::Refused });
+            runner.abort();
+        });
+    }
+}
+
+/// The fetch goes on while a server stops, and is archived.
+#[test]
+fn job_item_of_stopped_server_is_charged_if_it_was_fetched() {
+    run_scenario(with_credits([5, 0, 0, 0]), |life| async move {
+        let account = new_account(&life).await;
+        script_captions(&life, &[SupplierStep::give(&["en"]).after(Duration::from_secs(5))]);
+        let paid = begin_paid(&life, &account, &video());
+        let id = start(&life, &account, &video()).await;
+        let jobs = Arc::clone(&life.accounts[0].jobs);
+        run_jobs(move || Arc::clone(&jobs), advance(2)).await;
+        let cancelled = cancel(&life, &account, &id).await;
+        assert_eq!((cancelled.counts.queued(), cancelled.counts.skipped), (1, 0));
+        advance(10).await;
+        let runner = start_runner(&life);
+        advance(60).await;
+        assert_eq!((job(&life, &id).await.counts.done, remaining(&life, &account).await), (1, 4));
+        assert_eq!(fetch_count(&life, &video()), 1);
+        paid.end(CallEnd::Delivered);
+        runner.abort();
+    });
+}
+
+/// Items that wait for a source, the daily limit or the hourly one write nothing to the ledger.
+#[test]
+fn waiting_job_items_leave_ledger_unchanged() {
+    let throttled = || SupplyReason::Throttled(Some(Duration::from_secs(600)));
+    for (reason, per_day, per_hour) in [
+        (throttled(), 1_000, 1_000),
+        (SupplyReason::NoCaptions, 1, 1_000),
+        (SupplyReason::NoCaptions, 1_000, 1),
+    ] {
+        let mut config = with_credits([50, 0, 0, 0]);
+        config.accounts.job_items_at_once = 4;
+        config.accounts.fetches_per_day = per_day;
+        config.accounts.attempts_per_account_per_hour = per_hour;
+        run_scenario(config, |life| async move {
+            let account = new_account(&life).await;
+            script_captions(&life, &[SupplierStep::fail(reason)]);
+            let links = (0..40).map(|number| format!("waiting{number:04}")).collect();
+            let params = JobParams { urls: Some(links), ..JobParams::default() };
+            let id = try_create(&life, &account, None, params).await.unwrap().view.job.id.clone();
+            let runner = start_runner(&life);
+            advance(1_500).await;
+            let waiting = job(&life, &id).await;
+            assert_eq!(waiting.status, JobStatus::Running);
+            assert!(waiting.counts.ended() < 5, "{:?}", waiting.counts);
+            let daily_limit = WalletId::new("service-accounts");
+            for wallet in [&account.wallet, &daily_limit] {
+                let page = PageRequest { after: None, limit: 1_000 };
+                let entries = life.world.ledger.recent_entries(wallet, page).await.unwrap().items;
+                // Two for each fetch, and for an item beside the trial of the source.
+                assert!(entries.len() < 40, "{} {wallet}, {per_day}, {per_hour}", entries.len());
+            }
+            runner.abort();
+        });
+    }
 }
 
 #[test]

@@ -257,6 +257,13 @@ fn job_created_while_account_is_erased_is_deleted() {
     });
 }
 
+/// Stores a job that waits for credits, without items.
+async fn store_paused(life: &ProcessLife, account: &SimAccount, id: &JobId) {
+    let job = Job::new(id.clone(), account.id.clone(), None, &[], life.now());
+    let (pause_reason, due_at) = (Some(PauseReason::PaymentRequired), Some(life.now()));
+    store(life, Job { status: JobStatus::Paused, pause_reason, ended_at: None, due_at, ..job }).await;
+}
+
 #[test]
 fn paused_job_resumes_beside_many_that_stay_paused() {
     run_scenario(with_credits([0, 0, 0, 0]), |life| async move {
@@ -266,14 +273,10 @@ fn paused_job_resumes_beside_many_that_stay_paused() {
         assert_eq!(gift.unwrap().credits.remaining, 5);
         let ids: Vec<_> = (0..300).map(|number| JobId::new(format!("job_{number:0>3}"))).collect();
         for (number, id) in ids.iter().enumerate() {
-            let account = if number == 299 { &rich } else { &poor };
-            let job = Job::new(id.clone(), account.id.clone(), None, &[], life.now());
-            let (pause_reason, due_at) = (Some(PauseReason::PaymentRequired), Some(life.now()));
-            store(&life, Job { status: JobStatus::Paused, pause_reason, ended_at: None, due_at, ..job })
-                .await;
+            store_paused(&life, if number == 299 { &rich } else { &poor }, id).await;
         }
         let runner = start_runner(&life);
-        advance(120).await;
+        advance(5).await;
         assert_eq!(job(&life, &ids[0]).await.status, JobStatus::Paused);
         assert_eq!(job(&life, &ids[299]).await.status, JobStatus::Running);
         runner.abort();
@@ -293,6 +296,29 @@ fn old_jobs_are_deleted_within_two_minutes() {
         advance(120).await;
         let jobs = life.accounts[0].jobs.store().jobs_of(&account.id, PageRequest::first()).await.unwrap();
         assert_eq!(jobs.items, []);
+        runner.abort();
+    });
+}
+
+/// A round of checks takes a second, and each job is due again after ten.
+#[test]
+fn old_job_is_deleted_while_paused_jobs_fill_rounds() {
+    run_scenario(with_credits([0, 0, 0, 0]), |life| async move {
+        let account = new_account(&life).await;
+        for number in 0..800 {
+            store_paused(&life, &account, &JobId::new(format!("job_{number:0>3}"))).await;
+        }
+        let (old, ended) = (JobId::new("job_old"), life.now().minus(Duration::from_secs(31 * 24 * 3_600)));
+        store(&life, Job::new(old.clone(), account.id.clone(), None, &[], ended)).await;
+        let delay = Duration::from_millis(500);
+        life.world.gate.set_faults(FaultPlan::SlowStore { stores: "directory.account", delay });
+        let (calls, runner) = (life.world.gate.calls(), start_runner(&life));
+        advance(60).await;
+        assert_eq!(life.accounts[0].jobs.store().job(&old).await.unwrap(), None);
+        // Two or three for each round, in a quarter of the time.
+        let calls = life.world.gate.calls() - calls;
+        assert!(calls < 100, "{calls} calls of stores in a minute");
+        life.world.gate.set_faults(FaultPlan::NoFaults);
         runner.abort();
     });
 }

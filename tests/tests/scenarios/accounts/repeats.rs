@@ -274,13 +274,25 @@ fn disconnect_during_hold_releases_credit_before_key() {
     });
 }
 
-/// A server stores the response and crashes before the settle: the next replay pays, once.
+/// A server stores the response and crashes before the settle: the next replay pays, once, also if the delivery of
+/// another video to the account is prepaid.
 #[test]
 fn response_unpaid_after_crash_is_paid_by_replay() {
-    for late in [false, true] {
+    for (late, has_prepaid) in [(false, false), (true, false), (false, true), (true, true)] {
         // Amounts held by crashed servers are not available to their successors.
         let world = SimWorld::new(with_credits([40, 0, 0, 0]));
-        let account = world.run_process(1, None, begin_with_archived_video).unwrap();
+        let begin = |life| async move {
+            let account = begin_with_archived_video(ProcessLife::clone(&life)).await;
+            if has_prepaid {
+                let (accounts, video) = (&life.accounts[0], other_video());
+                let account = &account;
+                let other =
+                    PaidRequest { life: &life, accounts, account, video, lang: None, idempotency_key: None };
+                abandoned::abandon(&other).await;
+            }
+            account
+        };
+        let account = world.run_process(1, None, begin).unwrap();
         let idempotency_key = crash_at_settle(&world, |life, key| {
             let account = account.clone();
             async move { call_with(&life, &account, video(), Some(&key)).await }
@@ -350,6 +362,30 @@ fn withdrawn_transcript_is_not_replayed() {
         life.world.archive.withdraw(&video(), false, life.now()).await.unwrap();
         assert_eq!(call_with(&life, &account, video(), Some("k")).await, AccountAnswer::Replayed);
     });
+}
+
+/// The text of a deleted transcript is not replayed, and the rejected replay is free.
+#[test]
+fn deleted_transcript_is_not_replayed() {
+    // The second one may be no default track.
+    for lang in [None, Some("fr")] {
+        run_scenario(with_credits([5, 0, 0, 0]), |life| async move {
+            let account = new_account(&life).await;
+            script_captions(&life, &[SupplierStep::give_one_of(&[lang.unwrap_or("en"), "de"])]);
+            let (accounts, idempotency_key) = (&life.accounts[0], Some("k".to_owned()));
+            let (life, account, video) = (&life, &account, video());
+            let request = PaidRequest { life, accounts, account, video, lang, idempotency_key };
+            let first = request.send(None).await;
+            assert_eq!(first, Some(AccountAnswer::New { from_cache: false, left: Some(4) }));
+            assert_eq!(request.send(None).await, Some(AccountAnswer::Replayed));
+            life.world.archive.delete(&request.video).await.unwrap();
+            let Some(AccountAnswer::Refused(refused)) = request.send(None).await else {
+                panic!("a deleted transcript was replayed")
+            };
+            check_refused(Err::<(), _>(refused), 404, "deleted");
+            assert_eq!(remaining(life, account).await, 4);
+        });
+    }
 }
 
 /// The worker of a request crashes: after its lease the next request works, and pays once.

@@ -4,7 +4,7 @@ use std::{
     collections::BTreeMap,
     sync::{
         Arc, OnceLock,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -15,7 +15,7 @@ use hyper_util::{client::legacy::Client as HyperClient, rt::TokioExecutor};
 use tokio::sync::watch;
 
 use super::{
-    ServerAddresses,
+    ServerAddresses, WAIT,
     clients::CrashAccount,
     history::{CallHistory, RepeatableCall},
 };
@@ -39,17 +39,23 @@ const REPEATS_MAX: usize = 60;
 /// Part of the message for a fetch that outlasts the wait.
 const IN_PROGRESS: &str = "still being transcribed";
 
-/// The videos of a test.
+/// What the clients of a test share: its videos, and the number of charged responses.
 #[derive(Debug)]
 pub(super) struct VideoPool {
     archived: Vec<String>,
     fresh: Vec<String>,
     next: AtomicUsize,
+    charged: AtomicU64,
 }
 
 impl VideoPool {
     pub(super) fn new(archived: Vec<String>, fresh: Vec<String>) -> Self {
-        Self { archived, fresh, next: AtomicUsize::new(0) }
+        Self { archived, fresh, next: AtomicUsize::new(0), charged: AtomicU64::new(0) }
+    }
+
+    /// The number of charged responses of all clients.
+    pub(super) fn charged(&self) -> u64 {
+        self.charged.load(Ordering::Relaxed)
     }
 
     /// The next video that was not requested before, as long as there are any.
@@ -141,6 +147,8 @@ pub(super) struct CrashClient {
     addresses: ServerAddresses,
     /// The address of the latest request.
     server: String,
+    /// When it was sent.
+    sent_at: Instant,
     pool: Arc<VideoPool>,
     rng: SeededRng,
     history: CallHistory,
@@ -162,7 +170,8 @@ impl CrashClient {
             ..CallHistory::default()
         };
         let (server, open) = (String::new(), BTreeMap::new());
-        Self { account, addresses, server, pool, rng, history, open, request_count: 0 }
+        let sent_at = Instant::now();
+        Self { account, addresses, server, sent_at, pool, rng, history, open, request_count: 0 }
     }
 
     /// Sends requests until it is stopped, then completes its open requests.
@@ -208,6 +217,7 @@ impl CrashClient {
     ) -> Result<ServerReply, ConnectionCut> {
         self.request_count += 1;
         self.server = self.addresses.wait_for_address(self.rng.below(8) as usize).await;
+        self.sent_at = Instant::now();
         let reply = send(&self.addresses, &self.server, &key, path, idempotency_key).await;
         if reply.as_ref().err() == Some(&ConnectionCut::Midway) {
             self.history.interrupted += 1;
@@ -228,7 +238,10 @@ impl CrashClient {
         let reply = self.send_v1(&format!("/api/v1/transcript?video_id={video}"), None).await;
         match reply {
             Err(ConnectionCut::Unsent) => {}
-            Err(ConnectionCut::Midway) => self.history.credit(video).possible += 1,
+            Err(ConnectionCut::Midway) => {
+                self.history.credit(video).possible += 1;
+                self.record_cut(video);
+            }
             Ok(reply) if reply.status == 200 => self.record_paid(video, &reply)?,
             Ok(reply) => {
                 self.check_rejection(&reply)?;
@@ -241,14 +254,27 @@ impl CrashClient {
         Ok(())
     }
 
-    /// Records the server of a fetch that outlasts the wait, once per video. A fetch of a second server is charged, too.
+    /// Records the server of a fetch that outlasts the wait, according to the reply.
     fn record_outlasted(&mut self, video: &str, reply: &ServerReply) {
         if reply.text().contains(IN_PROGRESS) {
-            let tally = self.history.credit(video);
-            let is_second = !tally.outlasted.is_empty() && !tally.outlasted.contains_key(&self.server);
-            tally.possible += u64::from(is_second);
-            tally.outlasted.entry(self.server.clone()).or_insert(tally.certain);
+            self.record_fetch_left(video);
         }
+    }
+
+    /// Records the server of a request that was interrupted: after the wait, the server may have recorded a prepaid
+    /// delivery for its fetch.
+    fn record_cut(&mut self, video: &str) {
+        if self.sent_at.elapsed() >= WAIT {
+            self.record_fetch_left(video);
+        }
+    }
+
+    /// Records the server of a fetch that outlived its request, once per video. A fetch of a second server is charged, too.
+    fn record_fetch_left(&mut self, video: &str) {
+        let tally = self.history.credit(video);
+        let is_second = !tally.outlasted.is_empty() && !tally.outlasted.contains_key(&self.server);
+        tally.possible += u64::from(is_second);
+        tally.outlasted.entry(self.server.clone()).or_insert(tally.certain);
     }
 
     /// Records a delivered, charged response.
@@ -262,6 +288,7 @@ impl CrashClient {
             return Ok(());
         }
         self.history.credit(video).certain += 1;
+        self.pool.charged.fetch_add(1, Ordering::Relaxed);
         let left: u64 = reply.header("x-credits-remaining").parse()?;
         // Bounds of the credits that may be spent or held now.
         let (least, most) = self.history.spent_bounds();
@@ -315,6 +342,7 @@ impl CrashClient {
             Err(ConnectionCut::Unsent) => return Ok(AttemptedCall::Interrupted),
             Err(ConnectionCut::Midway) => {
                 self.history.unanswered += 1;
+                self.record_cut(&video);
                 return Ok(AttemptedCall::Interrupted);
             }
             Ok(reply) => reply,

@@ -12,7 +12,8 @@ pub(super) struct CallTally {
     /// Requests that may have been charged: their server was killed, or reported an unknown result.
     pub(super) possible: u64,
     /// Servers with a fetch that outlasted the wait, each with the certain deliveries before: the next delivery is
-    /// prepaid, and free if the server is killed before the fetch ends (decision 0050).
+    /// prepaid, and free if the server is killed before the fetch ends (decision 0050). The reply that says so may be
+    /// lost.
     pub(super) outlasted: BTreeMap<String, u64>,
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use transcript_core::{
     PageRequest, Timestamp,
     archive::{FindOutcome, TrackSelector},
@@ -42,7 +42,8 @@ pub(super) async fn check(
     for history in histories {
         let account = &accounts.clients[history.client];
         let (paid, held) = read_spent(&state, &account.account_wallet)?;
-        compare(&format!("account {}", history.client), history, &paid, &history.credits)?;
+        compare(&format!("account {}", history.client), history, &paid, &history.credits)
+            .with_context(|| format!("entries: {:#?}", entries_of(&state, &account.account_wallet)))?;
         let total: u64 = paid.values().sum();
         ensure!(
             total + held <= account.credits,
@@ -158,6 +159,15 @@ fn read_spent(state: &ObservedState, wallet: &WalletId) -> Result<(BTreeMap<Stri
         *paid.entry(video.unwrap_or_default().to_owned()).or_default() += entry.amount;
     }
     Ok((paid, balance.pools.iter().map(|pool| pool.held).sum()))
+}
+
+/// The entries of a wallet, a line each.
+fn entries_of(state: &ObservedState, wallet: &WalletId) -> Vec<String> {
+    let entries = state.get(wallet).map(|(_, entries)| entries.as_slice()).unwrap_or_default();
+    let line = |entry: &Entry| {
+        format!("{} {:?} {} {} {}", entry.at, entry.kind, entry.amount, entry.memo, entry.cause)
+    };
+    entries.iter().map(line).collect()
 }
 
 /// Checks that every delivered response was charged once, and at most the interrupted requests in addition.

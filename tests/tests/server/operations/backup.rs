@@ -1,14 +1,16 @@
-//! The backup commands of the guide, run unchanged: purchased, spent and archived data is restored.
+//! The backup and erasure commands of the guide, run unchanged: purchased, spent and archived data is restored, and the
+//! text of a deleted video is erased.
 
 use std::{os::unix::fs::MetadataExt as _, path::Path, process::Command, time::Duration};
 
 use anyhow::{Context as _, Result, ensure};
+use http::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use verbatim_tests_postgres::Cluster;
 
 use crate::server::{
-    harness::{ServerFixture, binary, borrow_settings, run, run_ok, verbatim_with, wait_until},
+    harness::{ServerFixture, binary, borrow_settings, psql, run, run_ok, verbatim_with, wait_until},
     platform::{platform_settings, start_platform},
     v1::mail_client::{MailClient, create_account, remaining_credits},
 };
@@ -187,4 +189,75 @@ fn raise_rate_limit(mut settings: Vec<(String, String)>) -> Vec<(String, String)
         settings.push((name.to_owned(), "100000".to_owned()));
     }
     settings
+}
+
+/// Delivers a transcript that is stored for replays, takes its video down, and erases what is left.
+async fn check_erasure(
+    data: &TempDir,
+    settings: &[(&str, &str)],
+    has_text: impl Fn() -> Result<bool>,
+    erase: impl Fn(&str) -> Result<String>,
+) -> Result<()> {
+    let mut server = ServerFixture::start(data, settings)?;
+    let key = create_account(&server, &mut MailClient::new(data), "ann@example.org").await?;
+    let (path, headers) =
+        (format!("/api/v1/transcript?video_id={}", VIDEOS[0]), [("idempotency-key", "once")]);
+    for expected in [200_u16, 404] {
+        let reply = server.send_as(&key, Method::GET, &path, &headers, "").await?;
+        assert_eq!(reply.status, expected, "{}", reply.text());
+        run_ok(verbatim_with(data.path(), settings, &["archive", "withdraw", VIDEOS[0]]), b"")?;
+    }
+    run_ok(verbatim_with(data.path(), settings, &["archive", "delete", VIDEOS[0], "--yes"]), b"")?;
+    assert!(server.stop()?.success());
+    assert!(has_text()?, "no response is stored");
+    // Ids of other videos: a part of this one, and one that matches it as a pattern.
+    for other in ["dyke-walk-", "dyke_walk_0"] {
+        erase(other)?;
+        assert!(has_text()?, "a response was deleted with those of {other}");
+    }
+    erase(VIDEOS[0])?;
+    assert!(!has_text()?, "the text was not erased");
+    let server = ServerFixture::start(data, settings)?;
+    let reply = server.send_as(&key, Method::GET, &path, &headers, "").await?;
+    assert_eq!(reply.status, 404, "{}", reply.text());
+    Ok(())
+}
+
+/// Whether a file of a folder has words of the transcripts.
+fn has_words(folder: &Path) -> Result<bool> {
+    const WORDS: &[u8] = b"sheep keep the grass short";
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        let found = match path.is_dir() {
+            true => has_words(&path)?,
+            false => std::fs::read(&path)?.windows(WORDS.len()).any(|part| part == WORDS),
+        };
+        if found {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn erasure_in_files_leaves_no_text() -> Result<()> {
+    let proxy = start_platform(&VIDEOS, Duration::ZERO)?;
+    let data = TempDir::new()?;
+    let settings = platform_settings(&proxy);
+    let data_path = folder(data.path());
+    let erase =
+        |video: &str| run_commands("sqlite erasure", &[("DATA", data_path.as_str()), ("VIDEO", video)]);
+    check_erasure(&data, &borrow_settings(&settings), || has_words(data.path()), erase).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn erasure_in_postgres_deletes_stored_responses() -> Result<()> {
+    let proxy = start_platform(&VIDEOS, Duration::ZERO)?;
+    let (data, database) = (TempDir::new()?, Cluster::shared().database()?);
+    let mut settings = platform_settings(&proxy);
+    settings.push(("VERBATIM_STORAGE__URL".to_owned(), database.url.clone()));
+    let has_responses = || Ok(psql(&database.url, "SELECT count(*) FROM replies")?.trim() != "0");
+    let erase =
+        |video: &str| run_commands("postgres erasure", &[("URL", database.url.as_str()), ("VIDEO", video)]);
+    check_erasure(&data, &borrow_settings(&settings), has_responses, erase).await
 }

@@ -201,7 +201,7 @@ async fn copy_of_store_in_use_is_rejected() -> Result<()> {
     let server = ServerFixture::start(&another, &settings)?;
     let back = TempDir::new()?;
     let message = copy_error(&database.url, &main_file(&back))?;
-    ensure!(message.contains("is in use"), "{message}");
+    ensure!(message.contains("is in use by verbatim") && message.contains("a pooler"), "{message}");
     // The server still serves and writes.
     assert_eq!(server.get("/health").await?.status, 200);
     drop(server);

@@ -45,7 +45,7 @@ pub struct JobView {
     pub job: Job,
     /// The credits that the account has left.
     pub credits_remaining: u64,
-    /// The credits that the items which have not ended cost at most.
+    /// The credits that the items which have not ended cost at most; while its list is read, those found so far.
     pub credits_estimate: u64,
 }
 

@@ -1,6 +1,6 @@
 //! The fetch of an item that is not archived.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 
@@ -18,7 +18,7 @@ use crate::{
     },
     error::Result,
     ids::{AccountId, HoldId},
-    ledger::HoldGuard,
+    ledger::{HoldGuard, Pool},
     retry::deadline_after,
     video::VideoId,
 };
@@ -38,7 +38,8 @@ pub(super) enum ItemFetch {
 impl AccountJobs {
     /// Fetches the transcript of an item, with credits held for it.
     ///
-    /// The hold is released before the item is charged: the charge has another id.
+    /// An item that must wait for a source or a limit writes nothing to the ledger: thousands may wait for days. The
+    /// hold is released before the item is charged: the charge has another id.
     ///
     /// # Errors
     /// The ledger's or the archive's. Nothing is charged.
@@ -49,54 +50,79 @@ impl AccountJobs {
         preference: &LanguagePreference,
         selector: TrackSelector,
     ) -> Result<ItemFetch, V1Error> {
+        if let Some(paused) = self.context.transcripts.paused_outcome(item.video.platform()) {
+            return self.item_fetch(item, paused);
+        }
+        let pays = match self.check_attempts(account).await? {
+            Ok(pays) => pays,
+            Err(wait) => return Ok(wait),
+        };
+        let cap = match fetch_payment::hold_daily_cap(&self.credits, &item.video).await {
+            Ok(Ok(cap)) => cap,
+            Ok(Err(refusal)) => return Ok(ItemFetch::Unavailable(refusal)),
+            Err(error) => return Err(V1Error::from_store_error(error)),
+        };
         let AccountCredits { context, holds, .. } = &*self.credits;
         let cost = context.options.credits_per_transcript;
         let memo = Memo::Transcript(item.video.clone()).to_string();
         let request = self.credits.hold_request(account, "job-fetch", cost, &memo);
         let mut hold = holds.prepare(&request);
-        let has_purchased = match self.credits.open_hold(&mut hold, &request).await {
-            Ok((_, has_purchased)) => has_purchased,
-            Err(V1Error::PaymentRequired { .. }) => return Ok(ItemFetch::PaymentRequired),
-            Err(error) => return Err(error),
-        };
-        let plan = context.effective_plan(account, context.now());
-        let pays = has_purchased || plan.state != PlanState::Free;
-        let fetched = self.fetch_held(account, item, (preference, selector), pays).await;
-        hold.release().await;
-        fetched
-    }
-
-    async fn fetch_held(
-        &self,
-        account: &Account,
-        item: &ClaimedItem,
-        (preference, selector): (&LanguagePreference, TrackSelector),
-        pays: bool,
-    ) -> Result<ItemFetch, V1Error> {
-        let context = &self.context;
-        // The failures of a paying account are bounded by the daily limit of the service.
-        if !pays {
-            match self.credits.limits.check_attempts(&account.id, context.now()).await {
-                Ok(()) => {}
-                Err(V1Error::RateLimited { retry_after_s, .. }) => {
-                    return Ok(ItemFetch::Limited(retry_after_s));
-                }
-                Err(error) => return Err(error),
-            }
+        if let Err(error) = self.credits.open_hold(&mut hold, &request).await {
+            cap.release().await;
+            return match error {
+                V1Error::PaymentRequired { .. } => Ok(ItemFetch::PaymentRequired),
+                error => Err(error),
+            };
         }
-        let payer = JobPayer {
+        let payer = Arc::new(JobPayer {
             credits: Arc::clone(&self.credits),
             delivery: Arc::clone(&self.delivery),
             account: account.id.clone(),
             video: item.video.clone(),
             preference: preference.clone(),
             pays,
-        };
-        let request = FetchRequest { video: item.video.clone(), selector, payer: Some(Arc::new(payer)) };
-        let found = self
-            .fetch_to_end(request)
-            .await
-            .into_transcript(item.video.platform(), context.now(), CostNote::NothingCharged)
+            cap: Arc::new(Mutex::new(Some(cap))),
+        });
+        let for_engine: Arc<dyn Payer> = Arc::<JobPayer>::clone(&payer);
+        let request = FetchRequest { video: item.video.clone(), selector, payer: Some(for_engine) };
+        let outcome = self.fetch_to_end(request).await;
+        if let Some(unused) = payer.take_cap() {
+            unused.release().await;
+        }
+        hold.release().await;
+        self.item_fetch(item, outcome)
+    }
+
+    /// Whether the account pays; otherwise it may have to wait until fewer of its fetches have failed.
+    ///
+    /// The failures of a paying account are bounded by the daily limit of the service.
+    async fn check_attempts(&self, account: &Account) -> Result<Result<bool, ItemFetch>, V1Error> {
+        let AccountCredits { context, ledger, limits, .. } = &*self.credits;
+        let plan = context.effective_plan(account, context.now());
+        if plan.state != PlanState::Free {
+            return Ok(Ok(true));
+        }
+        let terms = plan.terms();
+        let balance = context.retry_store(|| ledger.balance(&account.wallet, &terms)).await;
+        let balance = balance.map_err(V1Error::from_store_error)?;
+        if balance.pools.iter().any(|pool| pool.pool == Pool::Purchased && pool.granted > pool.spent) {
+            return Ok(Ok(true));
+        }
+        match limits.check_attempts(&account.id, context.now()).await {
+            Ok(()) => Ok(Ok(false)),
+            Err(V1Error::RateLimited { .. })
+                if balance.available() < context.options.credits_per_transcript =>
+            {
+                Ok(Err(ItemFetch::PaymentRequired))
+            }
+            Err(V1Error::RateLimited { retry_after_s, .. }) => Ok(Err(ItemFetch::Limited(retry_after_s))),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn item_fetch(&self, item: &ClaimedItem, outcome: FetchOutcome) -> Result<ItemFetch, V1Error> {
+        let found = outcome
+            .into_transcript(item.video.platform(), self.context.now(), CostNote::NothingCharged)
             .map_err(V1Error::from_store_error)?;
         Ok(match found {
             Ok(_) => ItemFetch::Archived,
@@ -128,9 +154,16 @@ struct JobPayer {
     video: VideoId,
     preference: LanguagePreference,
     pays: bool,
+    /// One of the daily limit, held before the credits of the account; the flight takes it.
+    cap: Arc<Mutex<Option<Box<HoldGuard>>>>,
 }
 
 impl JobPayer {
+    fn take_cap(&self) -> Option<Box<HoldGuard>> {
+        // Consistent after every statement.
+        self.cap.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
     /// Whether a fetch that reached an upstream gives the item no transcript.
     async fn is_failed(&self, result: WorkResult) -> bool {
         match result {
@@ -145,10 +178,15 @@ impl JobPayer {
 #[async_trait]
 impl Payer for JobPayer {
     async fn hold(&self) -> Result<PaymentHold> {
-        Ok(match fetch_payment::hold_daily_cap(&self.credits, &self.video).await? {
-            Ok(cap) => PaymentHold::Held(Box::new(HeldItem { payer: self.clone(), cap })),
-            Err(refusal) => PaymentHold::Refused(refusal),
-        })
+        let cap = match self.take_cap() {
+            Some(cap) => cap,
+            // An earlier flight of the item has used it.
+            None => match fetch_payment::hold_daily_cap(&self.credits, &self.video).await? {
+                Ok(cap) => cap,
+                Err(refusal) => return Ok(PaymentHold::Refused(refusal)),
+            },
+        };
+        Ok(PaymentHold::Held(Box::new(HeldItem { payer: self.clone(), cap })))
     }
 
     fn queue_owner(&self) -> QueueOwner {

@@ -10,6 +10,7 @@ mod fetch;
 mod item_transcript;
 mod list;
 mod list_worker;
+mod pauses;
 mod people;
 mod records;
 mod runner;

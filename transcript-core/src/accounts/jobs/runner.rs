@@ -14,8 +14,11 @@ use crate::{
 
 /// Pause between two looks at the store, if nothing is due and nothing wakes the runner.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
-/// Interval of the checks of paused jobs, and of the deletion of a few old ones.
+/// Interval of the checks of paused jobs, if none is due any more, and of the deletion of a few old ones.
 const PAUSE_INTERVAL: Duration = Duration::from_secs(5);
+/// The pause after a full round of checks, as a multiple of its duration: many jobs that stay paused must not load an
+/// idle store all the time.
+const ROUND_PAUSE: u32 = 3;
 /// How long the stop waits for the store to take the claims back. The others expire.
 const RETURN_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -58,12 +61,21 @@ struct Runner {
 impl Runner {
     async fn run(&mut self, newest: &(impl Fn() -> Arc<AccountJobs> + Send + Sync)) {
         let now = deadline_after(Duration::ZERO);
-        let (mut next_check, mut next_listing) = (now, now);
+        let (mut next_check, mut next_listing, mut next_deletion) = (now, now, now);
         loop {
             let jobs = newest();
             if is_over(next_check) {
-                next_check = deadline_after(PAUSE_INTERVAL);
-                self.report(jobs.check_pauses().await);
+                let started = deadline_after(Duration::ZERO);
+                let checked = jobs.check_pauses().await;
+                // Many paused jobs must not delay the one whose account has just paid.
+                let has_more = matches!(checked, Ok(true));
+                let pause =
+                    if has_more { started.elapsed().saturating_mul(ROUND_PAUSE) } else { PAUSE_INTERVAL };
+                next_check = deadline_after(pause.min(PAUSE_INTERVAL));
+                self.report(checked.map(drop));
+            }
+            if is_over(next_deletion) {
+                next_deletion = deadline_after(PAUSE_INTERVAL);
                 self.report(jobs.delete_old().await);
             }
             if is_over(next_listing) {
@@ -79,7 +91,7 @@ impl Runner {
                     next_listing = deadline_after(Duration::ZERO);
                 }
                 () = wake.notified() => next_listing = deadline_after(Duration::ZERO),
-                () = tokio::time::sleep(POLL_INTERVAL) => {}
+                () = tokio::time::sleep_until(next_check.min(deadline_after(POLL_INTERVAL))) => {}
             }
             while let Some(ended) = self.tasks.try_join_next_with_id() {
                 self.forget(&ended.map(|(id, ())| id));

@@ -185,8 +185,8 @@ pub trait JobStore: fmt::Debug + Send + Sync + 'static {
     /// Cancels a job. Returns the job; `None` if there is none.
     ///
     /// **Behaviour**
-    /// - Queued items are skipped, and no more of its list is read. One that fails (`failing_since`) may be charged: it
-    ///   stays due.
+    /// - Queued items are skipped, and no more of its list is read. One that fails (`failing_since`) may be fetched or
+    ///   charged: it stays due.
     /// - A job that has ended is unchanged.
     async fn cancel(&self, id: &JobId, now: Timestamp) -> Result<Option<Job>>;
 
@@ -201,7 +201,8 @@ pub trait JobStore: fmt::Debug + Send + Sync + 'static {
 
     /// Ends the pause of a job if this is its reason; `false` if it is not paused for it.
     ///
-    /// **Behaviour**: it ends the failures of its items and of its list, because the time of the pause does not count.
+    /// **Behaviour**: the failures of its items begin again at `now`, because the time of the pause does not count; those
+    /// of its list end.
     async fn resume(&self, id: &JobId, reason: PauseReason, now: Timestamp) -> Result<bool>;
 
     /// Pauses a job for the operator. Returns the job; `None` if there is none.

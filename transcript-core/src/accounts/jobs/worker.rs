@@ -5,8 +5,8 @@ use std::{sync::Arc, time::Duration};
 use tokio::task::JoinSet;
 
 use super::{
-    AccountJobs, ClaimLimits, ClaimedItem, ItemClaim, ItemFailure, ItemOutcome, ItemReturn, Job,
-    ListingClaim, ListingOutcome, PauseReason, RETENTION,
+    AccountJobs, ClaimLimits, ClaimedItem, ItemClaim, ItemFailure, ItemOutcome, ItemReturn, ListingClaim,
+    ListingOutcome, PauseReason, RETENTION,
     fetch::{ItemFetch, charge_id},
 };
 use crate::{
@@ -14,9 +14,9 @@ use crate::{
         Memo, V1Error,
         transcript::{LanguagePreference, PreferredTrack},
     },
-    directory::{Account, AccountRef},
+    directory::Account,
     engine::{FailureReason, NoTranscript},
-    error::{ErrorKind, Result},
+    error::Result,
     failure_log::log_failure,
     ids::JobId,
     ledger::{HoldOutcome, HoldState, SettleOutcome, SpendResult},
@@ -48,10 +48,6 @@ const PAUSE_MAX: Duration = Duration::from_secs(600);
 pub(super) const STORE_PAUSE: Duration = Duration::from_secs(10);
 /// How often the reason of a pause is checked.
 pub(super) const CHECK_INTERVAL: Duration = Duration::from_secs(10);
-/// Jobs whose pause is checked at a time, those that are due longest first.
-const ROUND_MAX: u32 = 32;
-/// Jobs that are deleted at a time: their items are many rows in one transaction.
-const DELETED_MAX: u32 = 8;
 
 /// The claim of this process on a part of a job.
 #[derive(Clone, Debug)]
@@ -90,6 +86,10 @@ pub(super) enum ItemEnd {
     },
     /// The job pauses.
     Pause(PauseReason),
+    /// It is fetched, and the account has too few credits: the job pauses, and the item is due again after this time.
+    ///
+    /// It fails until it is charged, so a cancellation does not skip it.
+    Unpaid(Duration),
 }
 
 impl AccountJobs {
@@ -123,6 +123,10 @@ impl AccountJobs {
             ItemEnd::Ended(outcome) => self.end(&item, outcome).await,
             ItemEnd::Again { pause, failure } => self.again(&item, pause, failure, None).await,
             ItemEnd::Pause(reason) => self.again(&item, CHECK_INTERVAL, None, Some(reason)).await,
+            ItemEnd::Unpaid(pause) => {
+                let unpaid = Some(TransientFailure { is_attempt: false });
+                self.again(&item, pause, unpaid, Some(PauseReason::PaymentRequired)).await
+            }
         };
         match stored {
             Ok(true) => {}
@@ -143,8 +147,8 @@ impl AccountJobs {
             };
         }
         if item.is_cancelled && charged.unwrap_or_default() == 0 {
-            let skipped = self.skip(item).await;
-            return skipped.unwrap_or_else(|error| not_obtained(&error, item, self.context.now()));
+            let ended = self.end_cancelled(item, charged).await;
+            return ended.unwrap_or_else(|error| not_obtained(&error, item, self.context.now()));
         }
         if INTERRUPTIONS_MAX <= item.interruptions {
             return charged.map_or_else(|| ended(interrupted("video")), done);
@@ -187,7 +191,11 @@ impl AccountJobs {
         }
         // The video may have no transcript in the language.
         match self.delivery.find_archived(&item.video, &preference).await {
-            Ok(PreferredTrack::Archived(_)) => self.charge(&account, item, charged).await,
+            Ok(PreferredTrack::Archived(_)) => Ok(match self.charge(&account, item, charged).await? {
+                // Another request has taken the credit that was held for the fetch.
+                ItemEnd::Pause(PauseReason::PaymentRequired) => ItemEnd::Unpaid(CHECK_INTERVAL),
+                end => end,
+            }),
             Ok(PreferredTrack::Missing(_)) => {
                 Ok(no_captions("This video has no transcript in this language.".to_owned()))
             }
@@ -196,18 +204,36 @@ impl AccountJobs {
         }
     }
 
-    /// Ends a cancelled item that is not charged.
+    /// Ends a cancelled item that has cost nothing: it had started, so it is charged if its transcript is archived.
     ///
-    /// The id of its charge is used up without credits: an earlier claim that is still running cannot charge it.
-    async fn skip(&self, item: &ClaimedItem) -> Result<ItemEnd, V1Error> {
+    /// One that was fetched waits for credits. Of a skipped one the id of the charge is used up without credits: an
+    /// earlier claim that is still running cannot charge it.
+    async fn end_cancelled(&self, item: &ClaimedItem, charged: Option<u64>) -> Result<ItemEnd, V1Error> {
         let skipped = ItemEnd::Ended(ItemOutcome::Skipped);
         let account = self.account(&item.account).await.map_err(V1Error::from_store_error)?;
         let Some(account) = account else { return Ok(skipped) };
+        if charged.is_none() && item.claim.number > 1 && self.is_archived(item).await? {
+            let end = self.charge(&account, item, None).await?;
+            let ItemEnd::Pause(_) = end else { return Ok(end) };
+            let now = self.context.now();
+            if item.failing_since.is_some() && !is_too_old(item.job_created_at, now) {
+                return Ok(ItemEnd::Unpaid(uncertain_pause(item, now)));
+            }
+        }
         Ok(match self.spend(&account, item, 0).await? {
             SpendResult::Spent(_) => skipped,
             SpendResult::Refused(outcome) => self.end_charged(item, &outcome).await,
             SpendResult::Unknown => self.after_uncertain_spend(item),
         })
+    }
+
+    async fn is_archived(&self, item: &ClaimedItem) -> Result<bool, V1Error> {
+        let preference = LanguagePreference::parse(item.language.as_deref())?;
+        match self.delivery.find_archived(&item.video, &preference).await {
+            Ok(found) => Ok(matches!(found, PreferredTrack::Archived(_))),
+            Err(V1Error::Unavailable(_) | V1Error::Damaged) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     async fn spend(&self, account: &Account, item: &ClaimedItem, cost: u64) -> Result<SpendResult, V1Error> {
@@ -302,7 +328,8 @@ impl AccountJobs {
         let now = self.context.now();
         let returned = match &claim {
             Claim::Item(claim) => {
-                let returned = ItemReturn { due_at: now, is_failure: false, is_attempt: false, pause: None };
+                // Its work breaks off anywhere: a cancellation must not skip it if it is fetched or charged.
+                let returned = ItemReturn { due_at: now, is_failure: true, is_attempt: false, pause: None };
                 self.store.return_item(claim, returned, now).await
             }
             Claim::Listing(claim) => {
@@ -336,54 +363,6 @@ impl AccountJobs {
         };
         keep_renewed(options.hold_heartbeat, options.store_timeout, extend, has_ended).await;
     }
-
-    /// Resumes paused jobs whose reason is gone: a few, because the claims of items wait for it.
-    ///
-    /// # Errors
-    /// A store is unavailable. Another error of one job is logged, and delays no other job.
-    pub(super) async fn check_pauses(&self) -> Result<()> {
-        let now = self.context.now();
-        for job in self.store.take_paused(now, now.plus(CHECK_INTERVAL), ROUND_MAX).await? {
-            match self.resume_if_possible(&job).await {
-                Err(error) if error.kind() == ErrorKind::Unavailable => return Err(error),
-                Err(error) => tracing::warn!(job = %job.id, %error, "pause of a job not checked"),
-                Ok(()) => {}
-            }
-        }
-        Ok(())
-    }
-
-    async fn resume_if_possible(&self, job: &Job) -> Result<()> {
-        if let Some(reason) = job.pause_reason
-            && self.can_resume(job).await?
-        {
-            self.store.resume(&job.id, reason, self.context.now()).await?;
-        }
-        Ok(())
-    }
-
-    async fn can_resume(&self, job: &Job) -> Result<bool> {
-        let account = self.directory.account(&AccountRef::Id(job.account.clone())).await?;
-        // The items of a closed account fail.
-        let Some(account) = account else { return Ok(true) };
-        if account.blocked {
-            return Ok(false);
-        }
-        // An item that the account cannot pay pauses the job again, for that reason. A list costs nothing.
-        if job.pause_reason == Some(PauseReason::AccountBlocked) {
-            return Ok(true);
-        }
-        let balance = self.credits.balance(&account).await?;
-        Ok(balance.remaining >= self.context.options.credits_per_transcript)
-    }
-
-    /// Deletes a few jobs that ended long ago.
-    ///
-    /// # Errors
-    /// The store's.
-    pub(super) async fn delete_old(&self) -> Result<()> {
-        self.store.delete_ended(self.context.now().minus(RETENTION), DELETED_MAX).await.map(drop)
-    }
 }
 
 pub(super) fn failure(reason: &str, message: impl Into<String>) -> ItemFailure {
@@ -412,7 +391,7 @@ fn not_charged(item: &ClaimedItem, outcome: &impl std::fmt::Debug) -> ItemEnd {
     ItemEnd::Again { pause: PAUSE_MAX, failure: None }
 }
 
-/// The pause after an uncertain spend: as long as the item has failed, for whatever reason.
+/// The pause after an uncertain or refused spend: as long as the item has failed, for whatever reason.
 pub(super) fn uncertain_pause(item: &ClaimedItem, now: Timestamp) -> Duration {
     pause_after(item.attempts, item.failing_since.map(|since| now.since(since)))
 }

@@ -17,7 +17,9 @@ use crate::{
     retry::retry_store,
 };
 
-/// The largest number of partial refunds per order.
+/// The largest number of partial refunds of an order that revoke credits.
+///
+/// The return of the whole payment revokes the rest besides.
 const REFUNDS_MAX: usize = 100;
 
 impl Payments {
@@ -161,16 +163,16 @@ impl Payments {
         let is_other_amount = money.paid_minor > 0 && money.paid_minor != order.amount_minor;
         let paid_minor = is_other_amount.then_some(money.paid_minor);
         let is_same = returned_minor == order.returned_minor && paid_minor == order.paid_minor;
-        if target <= recorded && is_same {
-            return Ok(Some(order.clone()));
-        }
-        if order.refunded_credits.len() >= REFUNDS_MAX {
-            tracing::error!(order = %order.id, "too many partial refunds; the last one was ignored");
+        let has_room = order.refunded_credits.len() < REFUNDS_MAX || target == order.credits;
+        let is_revoked = target > recorded && has_room;
+        if !is_revoked && is_same {
             return Ok(Some(order.clone()));
         }
         let mut changed = Order { returned_minor, paid_minor, ..order.clone() };
-        if target > recorded {
+        if is_revoked {
             changed.refunded_credits.push(target);
+        } else if target > recorded {
+            tracing::error!(order = %order.id, "too many partial refunds; credits of the last one not revoked");
         }
         if !self.update(&changed, order).await? {
             return Ok(None);

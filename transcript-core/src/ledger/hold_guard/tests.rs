@@ -1,6 +1,9 @@
-use std::sync::{
-    Mutex,
-    atomic::{AtomicBool, AtomicUsize, Ordering},
+use std::{
+    collections::VecDeque,
+    sync::{
+        Mutex,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
 };
 
 use async_trait::async_trait;
@@ -35,6 +38,8 @@ struct FaultyLedger {
     inner: MemoryLedger,
     is_down: AtomicBool,
     is_silent: AtomicBool,
+    /// The errors of the next calls.
+    failures: Mutex<VecDeque<Error>>,
     calls: Mutex<Vec<&'static str>>,
 }
 
@@ -43,6 +48,9 @@ impl FaultyLedger {
         self.calls.lock().unwrap().push(call);
         if self.is_silent.load(Ordering::Relaxed) {
             std::future::pending::<()>().await;
+        }
+        if let Some(failure) = self.failures.lock().unwrap().pop_front() {
+            return Err(failure);
         }
         match self.is_down.load(Ordering::Relaxed) {
             true => Err(Error::unavailable("the ledger is down")),
@@ -317,6 +325,44 @@ async fn spend_without_confirmation_is_unknown() {
     assert!(matches!(refused, SpendResult::Refused(HoldOutcome::Insufficient { .. })));
     fixture.ledger.is_down.store(true, Ordering::Relaxed);
     assert!(matches!(fixture.manager.spend(&fixture.request(1)).await.unwrap(), SpendResult::Unknown));
+}
+
+#[tokio::test(start_paused = true)]
+async fn spend_is_unknown_only_if_try_may_have_effect() {
+    let fixture = HoldFixture::new().await;
+    let busy = || Error::unavailable("the ledger is busy");
+    let damaged = || Error::new(ErrorKind::Corrupt, Retry::Never, "the ledger is damaged");
+    let (undone_busy, undone) = (busy().without_effect(), damaged().without_effect());
+    for (failures, is_unknown) in [
+        (vec![undone.clone()], false),
+        // More than the tries until the timeout.
+        (vec![undone_busy.clone(); 30], false),
+        (vec![undone_busy.clone(), undone.clone()], false),
+        (vec![damaged()], true),
+        (vec![busy(), undone], true),
+        (vec![undone_busy.clone(), damaged()], true),
+    ] {
+        let case = format!("{failures:?}");
+        *fixture.ledger.failures.lock().unwrap() = failures.into();
+        match fixture.manager.spend(&fixture.request(1)).await {
+            Ok(SpendResult::Unknown) => assert!(is_unknown, "{case}"),
+            Ok(other) => panic!("{case}: {other:?}"),
+            Err(error) => assert!(!is_unknown && error.has_no_effect(), "{case}: {error}"),
+        }
+    }
+    // A refusal after a try that may have an effect is unknown as well.
+    fixture.ledger.failures.lock().unwrap().push_back(busy());
+    let refused = fixture.manager.spend(&fixture.request(11)).await;
+    assert!(matches!(refused, Ok(SpendResult::Unknown)), "{refused:?}");
+    assert_eq!(fixture.credits().await, [10, 0, 0]);
+    // A failure without effect is retried, and the outcome is certain.
+    fixture.ledger.failures.lock().unwrap().push_back(undone_busy.clone());
+    let refused = fixture.manager.spend(&fixture.request(11)).await;
+    assert!(matches!(refused, Ok(SpendResult::Refused(_))), "{refused:?}");
+    fixture.ledger.failures.lock().unwrap().push_back(undone_busy);
+    let spent = fixture.manager.spend(&fixture.request(1)).await;
+    assert!(matches!(spent, Ok(SpendResult::Spent(_))), "{spent:?}");
+    assert_eq!(fixture.credits().await, [9, 0, 1]);
 }
 
 #[tokio::test(start_paused = true)]

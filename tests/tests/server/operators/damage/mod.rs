@@ -3,6 +3,7 @@
 mod commands;
 mod compaction;
 mod http;
+mod selectors;
 mod verifying;
 
 use std::{process::Output, time::Duration};
