@@ -11,6 +11,7 @@ use transcript_core::{
         Accounts,
         payments::{Payments, Sandbox},
     },
+    archive::StoredTranscript,
     chat::Chat,
     lookup::{Lookup, Visitors},
 };
@@ -19,7 +20,7 @@ use verbatim::{SearchService, Verbatim};
 
 use crate::{
     altcha::AltchaProvider,
-    api::ByteBudget,
+    api::{ByteBudget, ProblemResponse, ReservedBytes},
     config::SearchAccess,
     mail::delete_mails,
     page::{site::Site, sitemap::Sitemap},
@@ -28,6 +29,8 @@ use crate::{
 
 /// Documents, and files of jobs, that are written at the same time. More would only take CPU time from other work.
 pub(crate) const DOCUMENT_WRITERS: usize = 2;
+/// Memory of a document that is being written, as a multiple of the words, at most.
+const DOCUMENT_MEMORY_FACTOR: usize = 16;
 
 /// Searches of the archive at the same time: each holds one decoded transcript after another.
 pub(crate) const SEARCH_PLACES: usize = 4;
@@ -153,6 +156,25 @@ impl AppState {
             ..self.clone()
         }
     }
+}
+
+/// Writes a document of a transcript on a blocking thread, with this permit and within the budget.
+///
+/// # Errors
+/// 503 if the memory does not become free in time, 500 if the work panics.
+pub(crate) async fn write_document<T: Send + 'static>(
+    permit: OwnedSemaphorePermit,
+    budget: &ByteBudget,
+    stored: StoredTranscript,
+    write: impl FnOnce(&StoredTranscript) -> T + Send + 'static,
+) -> Result<(T, Option<ReservedBytes>), ProblemResponse> {
+    let bytes = stored.transcript.text_bytes().saturating_mul(DOCUMENT_MEMORY_FACTOR);
+    let work = move || {
+        // The work goes on if the caller disconnects, so it has the permit.
+        let _permit = permit;
+        write(&stored)
+    };
+    budget.build_elsewhere(bytes, work).await
 }
 
 /// Waits for a place among the searches of the archive; `None` if none becomes free in time.

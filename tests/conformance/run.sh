@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks the running server against the OpenAPI document it serves: validates and lints the document, and lets
+# Checks the running server against the OpenAPI documents of its APIs: validates and lints the documents, and lets
 # schemathesis send valid and invalid requests with all checks. SEED=n selects other requests, EXAMPLES=n their number for
 # each operation. Archived responses are decoded in every encoding by independent decoders, and subtitle files are parsed
 # by independent libraries and ffmpeg.
@@ -67,11 +67,14 @@ page = json.load(urllib.request.urlopen(request))["checkout_url"]
 print(page.split("/checkout/")[1].replace("/sandbox?token=", "/"))' "$address" "$1"
 }
 
+# The document that check reads.
+document="$work/openapi.json"
+
 # check NAME ARGUMENT...: runs schemathesis against the server.
 check() {
   local name="$1" began=$SECONDS
   shift
-  if ! "$venv/bin/st" --config-file schemathesis.toml --no-color run "$work/openapi.json" --url "$address" \
+  if ! "$venv/bin/st" --config-file schemathesis.toml --no-color run "$document" --url "$address" \
     --seed "$seed" --max-examples "${EXAMPLES:-100}" "$@" >"$work/log" 2>&1; then
     # A request that reproduces a finding may be very long.
     cut -c1-2000 "$work/log"
@@ -121,11 +124,11 @@ rotation=/api/v1/rotate-key
 start "${high_limits[@]}"
 "$venv/bin/python" -c 'import sys, urllib.request; sys.stdout.buffer.write(urllib.request.urlopen(sys.argv[1]).read())' \
   "$address/openapi.json" >"$work/openapi.json"
-for document in "$work/openapi.json" "$root/docs/openapi.json"; do
-  printf '  %-36s ' "${document##*/} of $([ "$document" = "$work/openapi.json" ] && echo the server || echo docs/)"
-  "$venv/bin/python" validate.py "$document"
-  # Warnings count: the document has none.
-  "$spectral" lint --quiet --ruleset spectral/ruleset.yaml --fail-severity hint "$document" ||
+for file in "$work/openapi.json" "$root"/docs/{,admin-}openapi.json; do
+  printf '  %-36s ' "${file##*/} of $([ "$file" = "$work/openapi.json" ] && echo the server || echo docs/)"
+  "$venv/bin/python" validate.py "$file"
+  # Warnings count: the documents have none.
+  "$spectral" lint --quiet --ruleset spectral/ruleset.yaml --fail-severity hint "$file" ||
     fail "spectral has findings"
 done
 printf '  %-36s ' "archived responses"
@@ -176,4 +179,13 @@ start "${high_limits[@]}" VERBATIM_PLANS__FREE__CREDITS=0
 check "with an account without credits" --header "Authorization: Bearer $cem" \
   --include-path /api/v1/transcript --phases examples,coverage
 stop
-echo "conformance: the server matches its OpenAPI document, and subtitles parse in other libraries"
+token="$(verbatim admin-tokens create ann)"
+# The line with the address is on the level info.
+start VERBATIM_ADMIN__LISTEN=127.0.0.1:0 VERBATIM_LOG__LEVEL=info
+for _ in $(seq 100); do grep -q "the admin API is served" "$work/err" && break; sleep 0.1; done
+address="$(sed -n 's|.*the admin API is served at \(http://[^/]*\)/admin.*|\1|p' "$work/err")"
+document="$root/docs/admin-openapi.json"
+check "admin API without a token" --phases examples,coverage --warnings off
+check "admin API" --header "Authorization: Bearer $token" --phases examples,coverage --warnings off
+stop
+echo "conformance: the server matches its OpenAPI documents, and subtitles parse in other libraries"

@@ -1,4 +1,4 @@
-"""Validates an OpenAPI document: the format, the conventions, and every example against its schema.
+"""Validates an OpenAPI document: the format, the conventions of the public one, and every example against its schema.
 
 usage: validate.py DOCUMENT
 """
@@ -94,6 +94,8 @@ def convention_errors(document):
             problem = int(status) >= 400 and method != "head" and status != "431"
             if problem and not response.get("content"):
                 yield f"{where} {status}: its body is not described"
+    if sum(1 for _ in schemas_with_examples(document)) < 30:
+        yield "fewer than 30 examples"
     used = json.dumps(document)
     for name in document["components"]["schemas"]:
         if f'"#/components/schemas/{name}"' not in used:
@@ -105,23 +107,22 @@ def convention_errors(document):
 
 
 def example_errors(document):
-    count = 0
     components = {"components": document["components"]}
     for path, schema, value in schemas_with_examples(document):
-        count += 1
         validator = Draft202012Validator(
             {**components, **schema}, format_checker=Draft202012Validator.FORMAT_CHECKER
         )
         for error in validator.iter_errors(value):
             yield f"{path}: {error.message}"
-    if count < 30:
-        yield f"only {count} examples found, at least 30 expected"
 
 
 def main():
     with open(sys.argv[1], encoding="utf-8") as file:
         document = json.load(file)
-    errors = [*format_errors(document), *convention_errors(document), *example_errors(document)]
+    errors = [*format_errors(document), *example_errors(document)]
+    is_admin = document["paths"] and all(path.startswith("/admin/") for path in document["paths"])
+    if not is_admin:
+        errors += convention_errors(document)
     for line in errors:
         print(line, file=sys.stderr)
     if errors:

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     api::{JSON, PathName, V1ErrorResponse, json, path_name},
-    operations::{AccountRow, CREDITS_MAX, DeleteOutcome, NewAccountRow, Operations},
+    operations::{AccountRow, CREDITS_MAX, DeleteOutcome, MEMO_MAX, NewAccountRow, Operations},
     routes::ExportBody,
 };
 
@@ -22,13 +22,16 @@ use crate::{
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewAccountRequest {
-    /// Name of the account: 1 to 100 characters, without `@`.
+    /// Name of the account: 1 to 100 visible characters on one line, without `@`.
+    #[schemars(length(min = 1), regex(pattern = "^[^@]*$"))]
     name: String,
     /// Number of credits, which do not expire, beside those of the free plan.
     #[serde(default)]
+    #[schemars(range(max = CREDITS_MAX))]
     credits: u64,
-    /// Reason for the credits, shown in the account's statement.
+    /// Reason for the credits, shown in the account's statement: at most 256 bytes.
     #[serde(default = "from_operator")]
+    #[schemars(length(max = MEMO_MAX))]
     memo: String,
 }
 
@@ -37,11 +40,14 @@ pub(super) struct NewAccountRequest {
 #[serde(deny_unknown_fields)]
 pub(super) struct NewGrant {
     /// Number of credits.
+    #[schemars(range(min = 1, max = CREDITS_MAX))]
     credits: u64,
     /// Name of the grant: a repeated grant with this name has no effect, so a request can be repeated safely.
+    #[schemars(length(min = 1))]
     id: String,
-    /// Reason, shown in the account's statement.
+    /// Reason, shown in the account's statement: at most 256 bytes.
     #[serde(default = "from_operator")]
+    #[schemars(length(max = MEMO_MAX))]
     memo: String,
 }
 
@@ -126,7 +132,8 @@ pub(super) async fn statement(operations: Operations, path: PathName, uri: Uri) 
 pub(super) async fn export(operations: Operations, path: PathName) -> AdminResult {
     let export = operations.export_account(&path_name(path)).await.map_err(failure)?;
     let admin = Arc::clone(&operations.verbatim().accounts().admin);
-    Ok(([(CONTENT_TYPE, JSON)], ExportBody::new(admin, &export).into_body()).into_response())
+    let body = ExportBody::new(admin, &export).map_err(failure)?;
+    Ok(([(CONTENT_TYPE, JSON)], body.into_body()).into_response())
 }
 
 pub(super) async fn delete(

@@ -1,14 +1,43 @@
 //! `OpenAPI` document of the admin API.
 
 use schemars::{
+    SchemaGenerator,
     generate::{Contract, SchemaSettings},
     transform::RecursiveTransform,
 };
 use serde_json::{Map, Value, json};
-use transcript_core::wire::v1::ErrorBody;
+use transcript_core::{page::PAGE_LIMIT, wire::v1::ErrorBody};
 
-use super::table::{AdminEndpoint, ENDPOINTS};
+use super::{
+    request::{CURSOR_MAX, PAGE_SIZE},
+    table::{AdminEndpoint, ENDPOINTS},
+};
 use crate::routes::document::SCHEMAS;
+
+/// What the first part of a path after `/admin/` names.
+const TAGS: [(&str, &str); 7] = [
+    ("accounts", "Accounts of the v1 API, their keys and credits."),
+    ("audit-log", "What operators did."),
+    ("document", "The description of the admin API."),
+    ("jobs", "Jobs of all accounts."),
+    ("keys", "Keys of the lookup API."),
+    ("ledger-audits", "Checks of the ledger."),
+    ("withdrawals", "Videos that are taken down."),
+];
+
+fn tag(endpoint: &AdminEndpoint) -> &'static str {
+    match endpoint.path.split('/').nth(2) {
+        Some("openapi.json") => "document",
+        name => name.unwrap_or_default(),
+    }
+}
+
+/// Whether the object of this reference is not valid without fields.
+fn has_required_fields(reference: &Value, generator: &SchemaGenerator) -> bool {
+    let name = reference["$ref"].as_str().and_then(|name| name.rsplit('/').next()).unwrap_or_default();
+    let schema = generator.definitions().get(name);
+    schema.is_some_and(|schema| schema.get("required").is_some() || schema.get("minProperties").is_some())
+}
 
 /// The document.
 pub(super) fn document() -> Value {
@@ -28,14 +57,20 @@ pub(super) fn document() -> Value {
         );
         let mut operation = json!({
             "operationId": endpoint.id,
+            "tags": [tag(endpoint)],
             "summary": endpoint.summary,
+            "description": endpoint.description,
             "security": [{ "token": [] }],
             "parameters": parameters(endpoint),
             "responses": answers,
         });
         if let Some(request) = endpoint.request {
             let schema = request(&mut requests).to_value();
-            operation["requestBody"] = json!({ "content": { "application/json": { "schema": schema } } });
+            // An absent body is `{}`.
+            operation["requestBody"] = json!({
+                "required": has_required_fields(&schema, &requests),
+                "content": { "application/json": { "schema": schema } }
+            });
         }
         let path = paths.entry(endpoint.path).or_insert_with(|| json!({}));
         path[endpoint.method] = operation;
@@ -50,8 +85,11 @@ pub(super) fn document() -> Value {
             "description": "Operations of the operator, on the listener `admin.listen`. Each is recorded in the \
                             audit log under the name of the token.",
             "version": env!("CARGO_PKG_VERSION"),
+            "contact": { "name": "Operator of this server" },
             "license": { "name": "MIT OR Apache-2.0", "url": "https://www.apache.org/licenses/LICENSE-2.0" }
         },
+        "servers": [{ "url": "/", "description": "The listener `admin.listen`." }],
+        "tags": TAGS.map(|(name, description)| json!({ "name": name, "description": description })),
         "paths": paths,
         "components": {
             "schemas": schemas,
@@ -66,7 +104,7 @@ pub(super) fn document() -> Value {
     })
 }
 
-fn generator(contract: Contract) -> schemars::SchemaGenerator {
+fn generator(contract: Contract) -> SchemaGenerator {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.definitions_path = SCHEMAS.into();
         settings.contract = contract;
@@ -98,7 +136,6 @@ fn refusals(endpoint: &AdminEndpoint, error: &Value) -> Map<String, Value> {
 }
 
 fn parameters(endpoint: &AdminEndpoint) -> Value {
-    let text = json!({ "type": "string" });
     let mut all = Vec::new();
     for (name, what) in [
         ("id", "Id of the key."),
@@ -106,18 +143,20 @@ fn parameters(endpoint: &AdminEndpoint) -> Value {
         ("job", "Id of the job."),
     ] {
         if endpoint.path.contains(&format!("{{{name}}}")) {
-            all.push(
-                json!({ "name": name, "in": "path", "required": true, "description": what, "schema": text }),
-            );
+            all.push(json!({
+                "name": name, "in": "path", "required": true, "description": what,
+                "schema": { "type": "string", "minLength": 1 }
+            }));
         }
     }
     if endpoint.is_list {
         all.push(json!({
-            "name": "after", "in": "query", "description": "`next` of the previous page.", "schema": text
+            "name": "after", "in": "query", "description": "`next` of the previous page.",
+            "schema": { "type": "string", "minLength": 1, "maxLength": CURSOR_MAX }
         }));
         all.push(json!({
             "name": "limit", "in": "query", "description": "Number of items.",
-            "schema": { "type": "integer", "minimum": 1, "maximum": 1000, "default": 100 }
+            "schema": { "type": "integer", "minimum": 1, "maximum": PAGE_LIMIT, "default": PAGE_SIZE }
         }));
     }
     Value::Array(all)

@@ -2,12 +2,12 @@
 
 use axum::response::IntoResponse;
 use http::{StatusCode, Uri};
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use transcript_core::{
     directory::{FieldChange, KeyAccess, KeyAccessChange, RequestCounts},
     lookup::{CreateKeyRequest, KeyOrigin},
-    wire::lookup::CreateKeyResponse,
+    wire::lookup::{CreateKeyResponse, KeyRequest},
 };
 
 use super::{
@@ -16,21 +16,42 @@ use super::{
 };
 use crate::{
     api::{PathName, V1ErrorResponse, json, path_name},
-    operations::{KeyRow, Operations, parse_expiry, parse_quota, quota_text},
+    operations::{KeyRow, Operations, QUOTA_PATTERN, parse_expiry, parse_quota, quota_text},
 };
 
 /// A new key.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewKey {
-    /// Label of the key.
+    /// Label of the key: one line.
+    #[serde(default)]
+    #[schemars(schema_with = "label")]
     label: Option<String>,
     /// Email address of the owner. Nothing is sent to it.
+    #[serde(default)]
+    #[schemars(schema_with = "email")]
     email: Option<String>,
     /// Maximum number of requests, such as `1000/day` or `20000/month`.
+    #[schemars(regex(pattern = QUOTA_PATTERN))]
     quota: Option<String>,
     /// End of the key: a time (RFC 3339), a date (UTC), or a duration from now such as `30d`.
+    #[schemars(length(min = 1))]
     expires: Option<String>,
+}
+
+fn label(generator: &mut SchemaGenerator) -> Schema {
+    key_field(generator, "label")
+}
+
+fn email(generator: &mut SchemaGenerator) -> Schema {
+    key_field(generator, "email")
+}
+
+/// The schema of a field that has the rules of the lookup API.
+fn key_field(generator: &mut SchemaGenerator, name: &str) -> Schema {
+    let schema = KeyRequest::json_schema(generator);
+    let field = schema.get("properties").and_then(|fields| fields.get(name)).cloned();
+    field.and_then(|field| Schema::try_from(field).ok()).unwrap_or_default()
 }
 
 /// A new key with its limits.
@@ -47,14 +68,15 @@ pub(super) struct NewKeyRow {
 /// Change of a key. A field that is absent keeps its value, null removes it.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("minProperties" = 1))]
 pub(super) struct KeyChange {
     /// Maximum number of requests, such as `1000/day` or `20000/month`.
     #[serde(default, deserialize_with = "present")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<String>", regex(pattern = QUOTA_PATTERN))]
     quota: Option<Option<String>>,
     /// End of the key: a time (RFC 3339), a date (UTC), or a duration from now such as `30d`.
     #[serde(default, deserialize_with = "present")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<String>", length(min = 1))]
     expires: Option<Option<String>>,
 }
 

@@ -7,18 +7,19 @@ use axum::{
 use http::request::Parts;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned};
+use serde_json::Value;
 use transcript_core::{Page, PageRequest, ids::Cursor, page::PAGE_LIMIT};
 
 use super::AdminState;
 use crate::{
-    api::{BODY_MAX, V1ErrorResponse, check_spelling, is_json, parameter, read_body},
+    api::{BODY_MAX, V1ErrorResponse, check_spelling, is_json, json_object, number, parameter, read_body},
     operations::Operations,
 };
 
 /// Longest cursor, in bytes.
-const CURSOR_MAX: usize = 200;
+pub(super) const CURSOR_MAX: usize = 200;
 /// Items of a page, unless requested otherwise.
-const PAGE_SIZE: u32 = 100;
+pub(super) const PAGE_SIZE: u32 = 100;
 
 /// JSON body of a request. An empty one is `{}`.
 ///
@@ -36,7 +37,9 @@ impl<T: DeserializeOwned> FromRequest<AdminState> for RequestFields<T> {
         if is_json(&head.headers) == Some(false) {
             return Err(V1ErrorResponse::not_json());
         }
-        let fields = serde_json::from_slice(text);
+        // Of a list, serde reads the items as the fields in their order.
+        let fields = json_object(text, || "it must be a JSON object".to_owned())?;
+        let fields = serde_json::from_value(Value::Object(fields));
         fields.map(Self).map_err(|error| V1ErrorResponse::bad("body", error.to_string()))
     }
 }
@@ -58,16 +61,15 @@ pub(super) fn page(query: Option<&str>) -> Result<PageRequest, V1ErrorResponse> 
     let query = query.unwrap_or_default();
     check_spelling(query, &["after", "limit"])?;
     let after = parameter(query, "after")?;
-    if after.as_ref().is_some_and(|after| after.len() > CURSOR_MAX) {
+    if after.as_ref().is_some_and(|after| !(1..=CURSOR_MAX).contains(&after.len())) {
         return Err(V1ErrorResponse::bad("after", "it is not the `next` of a page"));
     }
     let limit = match parameter(query, "limit")? {
-        Some(text) => {
-            let number = text.parse().ok().filter(|limit| (1..=PAGE_LIMIT).contains(limit));
-            number.ok_or_else(|| V1ErrorResponse::bad("limit", "give a number from 1 to 1000"))?
-        }
-        None => PAGE_SIZE,
+        Some(text) => number(&text, 1..=PAGE_LIMIT),
+        None => Some(PAGE_SIZE),
     };
+    let limit = limit
+        .ok_or_else(|| V1ErrorResponse::bad("limit", format!("give a number from 1 to {PAGE_LIMIT}")))?;
     Ok(PageRequest { after: after.map(|after| Cursor::new(after.into_owned())), limit })
 }
 

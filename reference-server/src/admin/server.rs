@@ -4,6 +4,7 @@ use axum::extract::State;
 use http::{StatusCode, Uri};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use transcript_core::video::VideoLink;
 
 use super::{
     AdminResult, AdminState, document, failure,
@@ -20,6 +21,7 @@ use crate::{
 #[serde(deny_unknown_fields)]
 pub(super) struct WithdrawalRequest {
     /// Link to the video, or a YouTube id.
+    #[schemars(length(min = 1, max = VideoLink::LENGTH_MAX))]
     link: String,
     /// Whether the video is withdrawn; false restores it.
     #[serde(default = "yes")]

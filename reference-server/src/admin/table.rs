@@ -27,6 +27,8 @@ pub(super) struct AdminEndpoint {
     /// Name of the operation in the document.
     pub(super) id: &'static str,
     pub(super) summary: &'static str,
+    /// Details that the summary leaves out.
+    pub(super) description: &'static str,
     /// The request body.
     pub(super) request: Option<BodySchema>,
     /// Status and body of the response; no body for 204.
@@ -47,12 +49,13 @@ const fn endpoint(
     id: &'static str,
 ) -> AdminEndpoint {
     let response = (204, body::<()> as BodySchema);
-    AdminEndpoint { method, path, handler, id, summary: "", request: None, response, is_list: false }
+    let (summary, description) = ("", "");
+    AdminEndpoint { method, path, handler, id, summary, description, request: None, response, is_list: false }
 }
 
 impl AdminEndpoint {
-    const fn with_summary(self, summary: &'static str) -> Self {
-        Self { summary, ..self }
+    const fn described(self, summary: &'static str, description: &'static str) -> Self {
+        Self { summary, description, ..self }
     }
 
     /// The endpoint with this request body.
@@ -80,71 +83,119 @@ const JOBS: &str = "/admin/jobs";
 /// All endpoints; those of one path are neighbours.
 pub(super) const ENDPOINTS: &[AdminEndpoint] = &[
     endpoint("get", KEYS, || get(keys::list), "listKeys")
-        .with_summary("List the keys of the lookup API, oldest first")
+        .described(
+            "List the keys of the lookup API, oldest first",
+            "Each has its quota, its requests and its new transcripts. Revoked keys are included.",
+        )
         .lists::<KeyRow>(),
     endpoint("post", KEYS, || post(keys::create), "createKey")
-        .with_summary("Create a key of the lookup API")
+        .described("Create a key of the lookup API", "The response has the key, which is shown once.")
         .takes::<keys::NewKey>()
         .returns::<keys::NewKeyRow>(201),
     endpoint("patch", KEY, || patch(keys::change), "changeKey")
-        .with_summary("Change the expiry or the quota of a key")
+        .described(
+            "Change the expiry or the quota of a key",
+            "The change holds at once, also on other servers of the same storage.",
+        )
         .takes::<keys::KeyChange>(),
     endpoint("delete", KEY, || delete(keys::revoke), "revokeKey")
-        .with_summary("Revoke a key of the lookup API"),
+        .described("Revoke a key of the lookup API", "The key is refused from then on."),
     endpoint("get", ACCOUNTS, || get(accounts::list), "listAccounts")
-        .with_summary("List the accounts of the v1 API, oldest first")
+        .described(
+            "List the accounts of the v1 API, oldest first",
+            "Each has its plan and its remaining credits.",
+        )
         .lists::<AccountRow>(),
     endpoint("post", ACCOUNTS, || post(accounts::create), "createAccount")
-        .with_summary("Create an account without an email address, and its key")
+        .described(
+            "Create an account without an email address, and its key",
+            "The key is shown once. `ungranted` has the reason if the credits could not be granted.",
+        )
         .takes::<accounts::NewAccountRequest>()
         .returns::<NewAccountRow>(201),
     endpoint("get", ACCOUNT, || get(accounts::show), "showAccount")
-        .with_summary("Show an account")
+        .described("Show an account", "`{account}` is an id, an email address or a name.")
         .returns::<AccountRow>(200),
     endpoint("patch", ACCOUNT, || patch(accounts::change), "changeAccount")
-        .with_summary("Block or unblock an account")
+        .described(
+            "Block or unblock an account",
+            "The keys of a blocked account are refused; its credits are kept.",
+        )
         .takes::<accounts::AccountChange>()
         .returns::<AccountRow>(200),
     endpoint("delete", ACCOUNT, || delete(accounts::delete), "deleteAccount")
-        .with_summary("Erase an account: its address, keys and references at the payment provider")
+        .described(
+            "Erase an account: its address, keys and references at the payment provider",
+            "409 with a subscription, or an order that may still be paid, unless `anyway` is true.",
+        )
         .takes::<accounts::DeleteRequest>()
         .returns::<accounts::DeletedAccount>(200),
     endpoint("post", "/admin/accounts/{account}/keys", || post(accounts::new_key), "replaceAccountKey")
-        .with_summary("Replace all keys of an account by a new one")
+        .described(
+            "Replace all keys of an account by a new one",
+            "All earlier keys are refused from then on. The response has the new key, which is shown once.",
+        )
         .returns::<NewAccountRow>(201),
     endpoint("post", "/admin/accounts/{account}/grants", || post(accounts::grant), "grantCredits")
-        .with_summary("Grant credits, which do not expire, to an account")
+        .described(
+            "Grant credits, which do not expire, to an account",
+            "A repeated grant with the same `id` has no effect, so the request can be repeated safely.",
+        )
         .takes::<accounts::NewGrant>()
         .returns::<AccountRow>(200),
     endpoint("get", "/admin/accounts/{account}/statement", || get(accounts::statement), "listStatement")
-        .with_summary("List the ledger entries of an account, oldest first")
+        .described(
+            "List the ledger entries of an account, oldest first",
+            "Every change of its credits is an entry.",
+        )
         .lists::<StatementLine>(),
     endpoint("get", "/admin/accounts/{account}/export", || get(accounts::export), "exportAccount")
-        .with_summary("Return everything that is stored about an account")
+        .described(
+            "Return everything that is stored about an account",
+            "The account, its keys, orders, jobs and sessions, and all entries of its ledger.",
+        )
         .returns::<AccountExport>(200),
     endpoint("get", JOBS, || get(jobs::list), "listJobs")
-        .with_summary("List the jobs of all accounts that have not ended")
+        .described(
+            "List the jobs of all accounts that have not ended",
+            "Each has its account and its progress.",
+        )
         .lists::<JobRow>(),
     endpoint("patch", JOBS, || patch(jobs::change_all), "changeAllJobs")
-        .with_summary("Pause all jobs that have not ended, or resume all that the operator paused")
+        .described(
+            "Pause all jobs that have not ended, or resume all that the operator paused",
+            "Videos that have started end, and no others start.",
+        )
         .takes::<jobs::JobChange>()
         .returns::<jobs::ChangedJobs>(200),
     endpoint("patch", "/admin/jobs/{job}", || patch(jobs::change), "changeJob")
-        .with_summary("Pause a job, or resume one that the operator paused")
+        .described(
+            "Pause a job, or resume one that the operator paused",
+            "Videos that have started end, and no others start.",
+        )
         .takes::<jobs::JobChange>()
         .returns::<JobRow>(200),
     endpoint("post", "/admin/withdrawals", || post(server::withdraw), "withdrawVideo")
-        .with_summary("Take a video down, or restore it")
+        .described(
+            "Take a video down, or restore it",
+            "Nothing of a withdrawn video is served or fetched. Every running server has the change.",
+        )
         .takes::<server::WithdrawalRequest>()
         .returns::<server::WithdrawnVideo>(200),
     endpoint("post", "/admin/ledger-audits", || post(server::audit_ledger), "auditLedger")
-        .with_summary("Recompute every balance of the ledger from its entries")
+        .described(
+            "Recompute every balance of the ledger from its entries",
+            "The report lists each balance that differs from its entries. Nothing is changed.",
+        )
         .returns::<Value>(200),
     endpoint("get", "/admin/audit-log", || get(server::audit_log), "listAuditLog")
-        .with_summary("List what operators did, newest first")
+        .described(
+            "List what operators did, newest first",
+            "Each entry has the operator, the operation, what it concerned, and its result.",
+        )
         .lists::<AuditRow>(),
     endpoint("get", "/admin/openapi.json", || get(server::open_api), "getAdminDocument")
-        .with_summary("Return this document")
+        .described("Return this document", "It has all operations of the admin API.")
         .returns::<Value>(200),
 ];
 

@@ -1,6 +1,7 @@
 //! Tests of the document of the admin API. The operations are tested with the built server.
 
 use super::{document::document, table::ENDPOINTS};
+use crate::operations::QUOTA_PATTERN;
 
 /// With `UPDATE=1` this writes the document.
 #[test]
@@ -33,6 +34,38 @@ fn admin_document_references_exist() {
     for reference in found {
         assert!(document.pointer(reference.trim_start_matches('#')).is_some(), "{reference}");
     }
+}
+
+/// Tools that send what the document allows get no 400.
+#[test]
+fn admin_document_describes_operations_and_bounds_of_requests() {
+    let document = document();
+    let tags: Vec<_> = document["tags"].as_array().unwrap().iter().map(|tag| &tag["name"]).collect();
+    for endpoint in ENDPOINTS {
+        let operation = &document["paths"][endpoint.path][endpoint.method];
+        assert!(tags.contains(&&operation["tags"][0]), "{}", endpoint.id);
+        assert!(operation["description"].as_str().is_some_and(|text| !text.is_empty()), "{}", endpoint.id);
+        for parameter in operation["parameters"].as_array().unwrap() {
+            let schema = &parameter["schema"];
+            assert!(schema["minLength"] == 1 || schema["minimum"] == 1, "{} {parameter}", endpoint.id);
+        }
+    }
+    let schemas = &document["components"]["schemas"];
+    for (field, bound, value) in [
+        ("NewKey/properties/quota", "pattern", QUOTA_PATTERN.into()),
+        ("NewKey/properties/expires", "minLength", 1.into()),
+        ("NewKey/properties/label", "maxLength", 100.into()),
+        ("KeyChange/properties/quota", "pattern", QUOTA_PATTERN.into()),
+        ("KeyChange", "minProperties", serde_json::Value::from(1)),
+        ("NewGrant/properties/credits", "minimum", 1.into()),
+        ("WithdrawalRequest/properties/link", "minLength", 1.into()),
+    ] {
+        assert_eq!(schemas.pointer(&format!("/{field}")).unwrap()[bound], value, "{field}");
+    }
+    let is_required = |path: &str, method: &str| &document["paths"][path][method]["requestBody"]["required"];
+    assert_eq!(is_required("/admin/keys", "post"), false);
+    assert_eq!(is_required("/admin/keys/{id}", "patch"), true);
+    assert_eq!(is_required("/admin/withdrawals", "post"), true);
 }
 
 #[test]

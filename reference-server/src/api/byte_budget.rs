@@ -153,6 +153,44 @@ impl ByteBudget {
         reserved.or_else(|| part.try_reserve(bytes.min(part.available_bytes())))
     }
 
+    /// Builds a response that takes about this many bytes: a small one on this thread, a large one on a blocking thread
+    /// and within the budget.
+    ///
+    /// # Errors
+    /// 503 if the memory does not become free in time, 500 if the work panics.
+    pub(crate) async fn build<T: Send + 'static>(
+        &self,
+        bytes: usize,
+        build: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<(T, Option<ReservedBytes>), ProblemResponse> {
+        match bytes > UNRESERVED_RESPONSE_BYTES {
+            true => self.build_elsewhere(bytes, build).await,
+            false => Ok((build(), None)),
+        }
+    }
+
+    /// As [`ByteBudget::build`], but always on a blocking thread.
+    ///
+    /// # Errors
+    /// As for [`ByteBudget::build`].
+    pub(crate) async fn build_elsewhere<T: Send + 'static>(
+        &self,
+        bytes: usize,
+        build: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<(T, Option<ReservedBytes>), ProblemResponse> {
+        let reserved = self.reserve_response(bytes).await?;
+        // The work goes on if the caller disconnects, so it has the memory. The panic hook logs a panic.
+        let work = move || (build(), reserved);
+        tokio::task::spawn_blocking(work).await.map_err(|_| ProblemResponse::fault())
+    }
+
+    /// The bytes of a built response with its reservation, which is adjusted to their length.
+    pub(crate) fn sent_bytes(&self, mut bytes: Vec<u8>, reserved: Option<ReservedBytes>) -> Bytes {
+        bytes.shrink_to_fit();
+        let reserved = self.adjust(reserved, bytes.len());
+        BudgetedBytes::new(bytes, reserved).into_bytes()
+    }
+
     /// Whether a response of this length could be reserved now.
     pub(crate) fn has_room(&self, bytes: usize) -> bool {
         let fits = |part: &BudgetPart| part.units.available_permits() >= part.units(bytes) as usize;
@@ -276,6 +314,30 @@ mod tests {
         let all = budget.try_reserve(1 << 40).unwrap();
         assert!(budget.try_reserve(1).is_err());
         drop(all);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn response_is_built_after_its_memory_is_reserved() {
+        let budget = ByteBudget::new(300 * 1024);
+        let large = UNRESERVED_RESPONSE_BYTES + 1;
+        let all = budget.try_reserve(1 << 40).unwrap();
+        let refused = budget.build(large, || panic!("it is built without memory")).await;
+        assert_eq!(refused.map(|((), _)| ()).unwrap_err().status(), StatusCode::SERVICE_UNAVAILABLE);
+        let here = std::thread::current().id();
+        let thread = || std::thread::current().id();
+        let (small, reserved) = budget.build(UNRESERVED_RESPONSE_BYTES, thread).await.unwrap();
+        assert!(small == here && reserved.is_none());
+        drop(all);
+        let (other, reserved) = budget.build(200 * 1024, thread).await.unwrap();
+        assert!(other != here);
+        assert_eq!(budget.usage().0, 200 * 1024);
+        let bytes = budget.sent_bytes(vec![0; large], reserved);
+        assert_eq!(budget.usage().0, 65 * 1024);
+        drop(bytes);
+        assert_eq!(budget.usage().0, 0);
+        let failed = budget.build(large, || panic!("a defect")).await;
+        assert_eq!(failed.map(|((), _)| ()).unwrap_err().status(), StatusCode::INTERNAL_SERVER_ERROR);
+        assert_eq!(budget.usage().0, 0);
     }
 
     #[tokio::test(start_paused = true)]

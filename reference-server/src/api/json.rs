@@ -17,9 +17,21 @@ pub(crate) const JSON: &str = "application/json; charset=utf-8";
 
 /// Returns a response with this JSON body.
 pub(crate) fn json(status: StatusCode, body: &impl Serialize) -> Response {
-    // Serialization of texts, numbers and lists cannot fail.
-    let bytes = serde_json::to_vec(body).unwrap_or_default();
-    (status, [(CONTENT_TYPE, HeaderValue::from_static(JSON))], bytes).into_response()
+    match json_bytes(serde_json::to_vec(body)) {
+        Ok(bytes) => (status, [(CONTENT_TYPE, HeaderValue::from_static(JSON))], bytes).into_response(),
+        Err(fault) => fault.into_response(),
+    }
+}
+
+/// The JSON of a response.
+///
+/// # Errors
+/// 500 if it was not written; the log has the cause.
+pub(crate) fn json_bytes<E: fmt::Display>(written: Result<Vec<u8>, E>) -> Result<Vec<u8>, ProblemResponse> {
+    written.map_err(|error| {
+        tracing::error!(%error, "response body not serialized");
+        ProblemResponse::fault()
+    })
 }
 
 /// Returns the media type of a request body, without parameters.
@@ -117,5 +129,30 @@ pub(crate) fn json_object(
             let place = format!("line {}, column {}", error.line(), error.column());
             Err(ProblemResponse::bad("body", format!("it is no valid JSON ({place})")))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::ser::Error as _;
+
+    use super::*;
+    use crate::api::reply;
+
+    struct Unwritable;
+
+    impl Serialize for Unwritable {
+        fn serialize<S: serde::Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
+            Err(S::Error::custom("unwritable"))
+        }
+    }
+
+    #[test]
+    fn body_that_is_not_serialized_is_500() {
+        assert_eq!(json(StatusCode::OK, &Unwritable).status(), StatusCode::INTERNAL_SERVER_ERROR);
+        let stored = reply(StatusCode::OK, &Unwritable);
+        assert_eq!(stored.status, 500);
+        let body: Value = serde_json::from_slice(&stored.body).unwrap();
+        assert_eq!(body["code"], 500);
     }
 }

@@ -46,10 +46,15 @@ pub(crate) fn search_words(query: &str) -> String {
     if words.chars().count() > QUERY_CHARS_MAX { String::new() } else { words.into_owned() }
 }
 
+/// The names of platforms as people write them. Those on the wire are accepted too.
+pub(crate) fn platform_names() -> [String; 4] {
+    Platform::ALL.map(|platform| platform.name().to_ascii_lowercase())
+}
+
 fn platform(name: &str) -> Result<Platform, ProblemResponse> {
-    let allowed = || Platform::ALL.map(Platform::as_str).join(", ");
-    Platform::parse(name)
-        .ok_or_else(|| ProblemResponse::bad("platform", format!("it must be one of {}", allowed())))
+    let bad =
+        || ProblemResponse::bad("platform", format!("it must be one of {}", platform_names().join(", ")));
+    Platform::parse(name).ok_or_else(bad)
 }
 
 fn sort(name: &str) -> Result<SearchSort, ProblemResponse> {
@@ -96,7 +101,13 @@ mod tests {
         assert!(problem("q=a&limit=101").contains("limit"));
         assert!(problem("q=a&limit=%2B1").contains("limit"));
         assert!(problem("q=a&sort=size").contains("sort"));
-        assert!(problem("q=a&platform=radio").contains("platform"));
+        assert_eq!(
+            problem("q=a&platform=radio"),
+            "platform: it must be one of youtube, tiktok, instagram, x"
+        );
+        for name in platform_names() {
+            assert!(search_params(&format!("q=a&platform={name}")).is_ok(), "{name}");
+        }
         assert!(problem("q=a&q=b").contains("q"));
         assert!(problem(&format!("q={}", "x".repeat(1_001))).contains("1000 characters"));
         assert!(problem(&format!("q=a&cursor={}", "x".repeat(65))).contains("cursor"));

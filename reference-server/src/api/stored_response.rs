@@ -3,14 +3,23 @@
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header::CONTENT_TYPE};
 use serde::Serialize;
-use transcript_core::accounts::{StoredHeader, StoredResponse};
+use transcript_core::{
+    accounts::{StoredHeader, StoredResponse},
+    wire::v1::ErrorBody,
+};
 
-use super::JSON;
+use super::{JSON, json_bytes};
 
 /// Stored response with a JSON body.
 pub(crate) fn reply(status: StatusCode, body: &impl Serialize) -> StoredResponse {
-    // The wire types always serialize.
-    json_reply(status, serde_json::to_vec(body).unwrap_or_default())
+    match json_bytes(serde_json::to_vec(body)) {
+        Ok(json) => json_reply(status, json),
+        Err(fault) => {
+            let error = ErrorBody::new(fault.detail(), fault.status().as_u16());
+            // Serialization of a text and a number cannot fail.
+            json_reply(fault.status(), serde_json::to_vec(&error).unwrap_or_default())
+        }
+    }
 }
 
 /// Stored response with a body that is JSON already.

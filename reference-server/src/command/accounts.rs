@@ -124,7 +124,7 @@ async fn statement(operations: &Operations, args: &ShowAccountArgs) -> Result<()
 /// Prints the data of an account page by page: it may have millions of ledger entries.
 async fn export(operations: &Operations, selector: &str) -> Result<(), CommandError> {
     let export = operations.export_account(selector).await?;
-    let mut body = ExportBody::new(Arc::clone(&operations.verbatim().accounts().admin), &export);
+    let mut body = ExportBody::new(Arc::clone(&operations.verbatim().accounts().admin), &export)?;
     while let Some(part) = body.next_part().await? {
         print_json(&part)?;
     }

@@ -16,7 +16,7 @@ use crate::mail::delete_mails;
 /// Largest grant, in credits.
 pub(crate) const CREDITS_MAX: u64 = 1_000_000_000;
 /// Longest memo of a grant, in bytes.
-const MEMO_MAX: usize = 256;
+pub(crate) const MEMO_MAX: usize = 256;
 
 /// An account with its new key, which is shown once.
 #[derive(Debug)]

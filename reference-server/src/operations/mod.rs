@@ -26,8 +26,8 @@ use transcript_core::{
 };
 use verbatim::{SystemRandom, Verbatim};
 
-pub(crate) use accounts::{CREDITS_MAX, DeleteOutcome, NewAccount, start_grant_name};
-pub(crate) use quota::{parse_expiry, parse_quota, quota_text};
+pub(crate) use accounts::{CREDITS_MAX, DeleteOutcome, MEMO_MAX, NewAccount, start_grant_name};
+pub(crate) use quota::{QUOTA_PATTERN, parse_expiry, parse_quota, quota_text};
 pub(crate) use rows::{
     AccountRow, AuditRow, JobRow, KeyRow, NewAccountRow, TokenRow, audit_report_json, pool_name,
 };

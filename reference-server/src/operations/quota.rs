@@ -4,6 +4,8 @@ use transcript_core::{Timestamp, directory::RequestQuota, ledger::terms::Allowan
 
 /// Largest quota.
 const QUOTA_MAX: u64 = 1_000_000_000;
+/// What [`parse_quota`] reads, without white space.
+pub(crate) const QUOTA_PATTERN: &str = "^([1-9][0-9]{0,8}|1000000000)/(day|month)$";
 
 /// Parses a quota: `1000/day` or `20000/month`.
 ///

@@ -50,7 +50,7 @@ pub(crate) struct RenderedBody {
 }
 
 /// Length of a body before it is rendered and compressed, approximately.
-pub(super) fn rendered_length(stored: &StoredTranscript, variant: ResponseVariant) -> usize {
+pub(crate) fn rendered_length(stored: &StoredTranscript, variant: ResponseVariant) -> usize {
     let view = variant.view;
     // Rendering reports a cursor of another transcript.
     let segments = SegmentPage::select(stored, view).map(|page| page.of(stored)).unwrap_or_default();

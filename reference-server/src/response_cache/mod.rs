@@ -41,7 +41,7 @@ use transcript_core::{
 };
 use verbatim::read_cache::{FormCost, FormKey, ReadCache, ReadCacheBudget, ReadCacheUsage};
 
-pub(crate) use body::{CachedBody, RenderedBody, VARIES_BY, compress};
+pub(crate) use body::{CachedBody, RenderedBody, VARIES_BY, compress, rendered_length};
 use build::{BuildError, WrappedBody};
 use shared::SharedHeaders;
 pub(crate) use shared::{SharedCaching, restrict_shared_caches};
@@ -316,7 +316,7 @@ impl ResponseCache {
         let answer = answer.clone();
         let shared = self.shared_headers(&stored.transcript.video);
         let build = move || Ok(CachedBody::render(render(&answer, variant), encoding)?.with_shared(shared));
-        let length = body::rendered_length(stored, variant);
+        let length = rendered_length(stored, variant);
         self.build_elsewhere(&key, length, true, build).await.map_err(|error| match error {
             BuildError::Exhausted(refusal) => refusal,
             BuildError::Failed(error) => {

@@ -23,7 +23,7 @@ use super::{
 #[cfg(feature = "mcp")]
 use crate::mcp::tool_names;
 use crate::{
-    api::{ContentEncoding, JSON, ProblemResponse},
+    api::{ContentEncoding, JSON, ProblemResponse, json_bytes},
     docs,
     messages::PageLanguage,
     page::PageContext,
@@ -123,8 +123,7 @@ pub(super) async fn open_api(
     headers: HeaderMap,
 ) -> Response {
     let render = || {
-        // Serialization of texts, numbers and lists cannot fail.
-        let bytes = serde_json::to_vec(document.value()).unwrap_or_default();
+        let bytes = json_bytes(serde_json::to_vec(document.value())).ok()?;
         Some(RenderedBody { kind: JSON, bytes })
     };
     let response = document.respond("openapi.json", PageLanguage::default(), (&method, &headers), render);

@@ -155,9 +155,10 @@ fn store_error(error: Error) -> ProblemResponse {
 
 /// `Retry-After` of a refused key; absent if the server admits no plus keys.
 fn retry_after() -> document::ResponseHeader {
-    let (name, mut header) = document::retry_after();
-    header["required"] = false.into();
-    (name, header)
+    (
+        "Retry-After",
+        document::optional_header("Seconds until a retry is admitted.", document::seconds(86_400)),
+    )
 }
 
 fn slow_body() -> Value {

@@ -27,8 +27,8 @@ use super::{
 };
 use crate::{
     api::{
-        ClientAddress, INVALID_TOKEN, ProblemResponse, TOKEN_NEEDED, bearer, json, search_params,
-        search_words,
+        ClientAddress, INVALID_TOKEN, ProblemResponse, TOKEN_NEEDED, bearer, json, platform_names,
+        search_params, search_words,
     },
     config::SearchAccess,
     page::{
@@ -255,6 +255,8 @@ pub(crate) fn operation(options: &DocumentOptions<'_>) -> Value {
 }
 
 fn search_parameters() -> Value {
+    let wire_names = Platform::ALL.map(|platform| platform.as_str().to_owned());
+    let platforms: Vec<_> = platform_names().into_iter().chain(wire_names).collect();
     json!([
         {
             "name": "q",
@@ -278,8 +280,8 @@ fn search_parameters() -> Value {
             "name": "platform",
             "in": "query",
             "description": "Only videos of this platform.",
-            "schema": { "type": "string", "enum": Platform::ALL.map(Platform::as_str) },
-            "examples": { "videoSite": { "value": Platform::YouTube.as_str() } }
+            "schema": { "type": "string", "enum": platforms },
+            "examples": { "youtube": { "value": "youtube" } }
         },
         {
             "name": "sort",

@@ -182,10 +182,12 @@ fn cache_name(video: &VideoId, options: &PageOptions, context: &PageContext) -> 
 /// Watch page of a video.
 async fn video_page(app: &AppState, video: &VideoId, request: &WatchRequest) -> Response {
     let WatchRequest { context, options, method, headers, .. } = request;
-    if let Some(moment_ms) = options.moment_ms
-        && let Some(response) = moment_redirect(app, video, request, moment_ms).await
-    {
-        return response;
+    if let Some(moment_ms) = options.moment_ms {
+        match moment_redirect(app, video, request, moment_ms).await {
+            Ok(Some(response)) => return response,
+            Ok(None) => {}
+            Err(refusal) => return refused(context, &refusal),
+        }
     }
     let name = cache_name(video, options, context);
     let query = (CachedRoute::Page, name.as_str());
@@ -204,10 +206,7 @@ async fn video_page(app: &AppState, video: &VideoId, request: &WatchRequest) -> 
                 }
                 with_page_headers(video, counted(body.response(headers, method)))
             }
-            Some(Err(refusal)) => {
-                let page = page::problem::problem(context, refusal.status(), refusal.detail());
-                html(refusal.status(), page, PagePolicy::Static)
-            }
+            Some(Err(refusal)) => refused(context, &refusal),
             None => missing::video(app, video, &answer, request).await,
         },
         // A video's own address is always a valid reference.
@@ -225,22 +224,34 @@ fn lookup_request(video: &VideoId, options: &PageOptions) -> LookupRequest {
 }
 
 /// Redirect to the paragraph of a moment: without scripts, only a fragment scrolls. `None` without a transcript.
+///
+/// # Errors
+/// 503 if there is no memory for the paragraphs.
 async fn moment_redirect(
     app: &AppState,
     video: &VideoId,
     request: &WatchRequest,
     moment_ms: u64,
-) -> Option<Response> {
+) -> Result<Option<Response>, ProblemResponse> {
     let options = &request.options;
-    let answer = app.lookup.look_up_archived(lookup_request(video, options)).await.ok()?;
-    let Availability::Available { stored, .. } = &answer.availability else { return None };
-    let paragraph = page::transcript::paragraph_at(stored, moment_ms)?;
+    // The page reports a failure.
+    let Ok(Some(stored)) = question::archived(app, video, options).await else { return Ok(None) };
+    let bytes = stored.transcript.text_bytes();
+    let find = move || page::transcript::paragraph_at(&stored, moment_ms);
+    let (Some(paragraph), _) = app.body_budget.build(bytes, find).await? else { return Ok(None) };
     let shown = PageOptions { moment_ms: None, ..options.clone() };
     let query = request.context.with_language(&shown.whole_query());
     let location = format!("{}{query}#{paragraph}", own_address(video.id()));
+    let Ok(location) = HeaderValue::try_from(location) else { return Ok(None) };
     let mut response = html(StatusCode::SEE_OTHER, Markup::default(), PagePolicy::Static);
-    response.headers_mut().insert(LOCATION, HeaderValue::try_from(location).ok()?);
-    Some(response)
+    response.headers_mut().insert(LOCATION, location);
+    Ok(Some(response))
+}
+
+/// Page of a request that the server has no memory for.
+fn refused(context: &PageContext, refusal: &ProblemResponse) -> Response {
+    let page = page::problem::problem(context, refusal.status(), refusal.detail());
+    html(refusal.status(), page, PagePolicy::Static)
 }
 
 /// Cached body of a transcript's page; `None` without a transcript.

@@ -216,7 +216,7 @@ impl<'a> AnswerTask<'a> {
         question: Question,
         sink: Option<Arc<dyn SentenceSink>>,
     ) -> Result<Self> {
-        let bytes = transcript.segments.iter().map(|segment| segment.text.len()).sum();
+        let bytes = transcript.text_bytes();
         let spoken = Arc::clone(&transcript);
         let split_into_passages = move || {
             let passages: Arc<[Passage]> = passages(&spoken.segments).into();

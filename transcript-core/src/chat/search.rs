@@ -30,7 +30,7 @@ impl Chat {
     ///
     /// A shorter one is processed at once. Each caller that waits with a long one has it in memory: bound their number.
     pub fn is_long(transcript: &Transcript) -> bool {
-        text_bytes(transcript) >= INLINE_BYTES
+        transcript.text_bytes() >= INLINE_BYTES
     }
 
     /// Splits a transcript into passages, on the blocking pool if it is long; see [`passages`].
@@ -40,7 +40,7 @@ impl Chat {
     /// # Errors
     /// [`crate::ErrorKind::Unavailable`] if the service is stopping.
     pub async fn passages(&self, transcript: Arc<Transcript>) -> Result<Arc<[Passage]>> {
-        self.search_pool.work(text_bytes(&transcript), move || passages(&transcript.segments).into()).await
+        self.search_pool.work(transcript.text_bytes(), move || passages(&transcript.segments).into()).await
     }
 
     /// Finds the passages of a transcript that contain all words of a query, otherwise those that match it best.
@@ -62,10 +62,6 @@ impl Chat {
         let text_bytes = passages.iter().map(|passage| passage.text.len()).sum();
         self.search_pool.work(text_bytes, move || search(&passages, &words, &query, limit)).await
     }
-}
-
-fn text_bytes(transcript: &Transcript) -> usize {
-    transcript.segments.iter().map(|segment| segment.text.len()).sum()
 }
 
 fn search(all: &[Passage], words: &WordQuery, query: &str, limit: usize) -> TranscriptHits {

@@ -371,7 +371,7 @@ impl Indexer {
         for track in tracks {
             let Some(stored) = self.read_track(&track).await? else { continue };
             let Some(selector) = track.selectors.first().cloned() else { continue };
-            let size = stored.transcript.segments.iter().map(|segment| segment.text.len()).sum();
+            let size = stored.transcript.text_bytes();
             bytes += size;
             let tokenizers = self.tokenizers.clone();
             let work = move || SearchDocument::with_tokenizers(selector, &stored, row_terms, &tokenizers);

@@ -342,7 +342,7 @@ impl ArchiveSearch {
             Err(error) if error.is_unreadable() => return Ok(None),
             Err(error) => return Err(error),
         };
-        let bytes = stored.transcript.segments.iter().map(|segment| segment.text.len()).sum();
+        let bytes = stored.transcript.text_bytes();
         let (query, tokenizers) = (Arc::clone(query), self.tokenizers.clone());
         let work = move || {
             let found = match_text(&query, &stored, &tokenizers)?;

@@ -5,8 +5,9 @@
 use std::{mem::take, sync::Arc};
 
 use axum::{body::Body, extract::State, response::Response};
+use serde::Serialize;
 use transcript_core::{
-    PageRequest, Result,
+    Error, PageRequest, Result,
     accounts::{AccountAdmin, AccountExport as Export},
     ids::AccountId,
     wire::v1::{AccountExport, StatementLine},
@@ -29,14 +30,17 @@ pub(in crate::routes) async fn show(
     if let Err(error) = app.accounts.admin.count_download(&principal.account).await {
         return failure(&context, &error);
     }
-    let export = app.accounts.admin.export_without_entries(&principal.account).await;
-    match export {
-        Ok(export) => {
-            let body = ExportBody::new(Arc::clone(&app.accounts.admin), &export).into_body();
-            attachment(body, "application/json", "account.json")
-        }
+    let admin = &app.accounts.admin;
+    let export = admin.export_without_entries(&principal.account).await;
+    match export.and_then(|export| ExportBody::new(Arc::clone(admin), &export)) {
+        Ok(body) => attachment(body.into_body(), "application/json", "account.json"),
         Err(error) => store_failure(&context, &error),
     }
+}
+
+fn text(part: &impl Serialize) -> Result<String> {
+    let json = serde_json::to_string(part);
+    json.map_err(|error| Error::unexpected(format!("cannot serialize an export: {error}")))
 }
 
 /// An export that is still to be sent.
@@ -55,18 +59,22 @@ pub(crate) struct ExportBody {
 
 impl ExportBody {
     /// The body of an export without entries.
-    pub(crate) fn new(admin: Arc<AccountAdmin>, export: &Export) -> Self {
-        // The wire types always serialize, and have a statement.
-        let json = serde_json::to_string(&AccountExport::from(export)).unwrap_or_default();
-        let (head, tail) = json.split_once(NO_ENTRIES).unwrap_or_default();
-        Self {
+    ///
+    /// # Errors
+    /// Only if the serializer fails; no export causes that.
+    pub(crate) fn new(admin: Arc<AccountAdmin>, export: &Export) -> Result<Self> {
+        let json = text(&AccountExport::from(export))?;
+        let Some((head, tail)) = json.split_once(NO_ENTRIES) else {
+            return Err(Error::unexpected("the export of an account has no statement"));
+        };
+        Ok(Self {
             admin,
             account: export.view.account.id.clone(),
             head: format!("{head}{OPEN_STATEMENT}"),
             separator: "\n",
             tail: format!("\n]{tail}\n"),
             next: Some(PageRequest::first()),
-        }
+        })
     }
 
     pub(crate) fn into_body(self) -> Body {
@@ -74,7 +82,7 @@ impl ExportBody {
             let part = body.next_part().await.inspect_err(|error| {
                 tracing::warn!(account = %body.account, %error, "export of an account broken off");
             })?;
-            Ok::<_, transcript_core::Error>(part.map(|part| (part, body)))
+            Ok::<_, Error>(part.map(|part| (part, body)))
         }))
     }
 
@@ -85,7 +93,7 @@ impl ExportBody {
         let mut part = take(&mut self.head);
         for entry in &found.items {
             part.push_str(self.separator);
-            part.push_str(&serde_json::to_string(&StatementLine::from(entry)).unwrap_or_default());
+            part.push_str(&text(&StatementLine::from(entry))?);
             self.separator = ",\n";
         }
         match found.next {

@@ -113,15 +113,18 @@ pub(crate) fn content_encoding(description: &str) -> ResponseHeader {
 
 /// `Retry-After` in seconds.
 pub(crate) fn retry_after() -> ResponseHeader {
-    let schema = json!({ "type": "integer", "minimum": 1, "examples": [86_400] });
-    ("Retry-After", header("Seconds until a retry is admitted.", schema))
+    ("Retry-After", header("Seconds until a retry is admitted.", seconds(86_400)))
 }
 
 /// `Retry-After` in seconds, for a failure that may pass.
 pub(crate) fn retry_after_failure() -> ResponseHeader {
-    let schema = json!({ "type": "integer", "minimum": 1, "examples": [40] });
     let what = "Seconds until a retry may succeed, if there is no transcript and the time is known.";
-    ("Retry-After", optional_header(what, schema))
+    ("Retry-After", optional_header(what, seconds(40)))
+}
+
+/// Schema of a time to wait, with this example.
+pub(crate) fn seconds(example: u32) -> Value {
+    json!({ "type": "integer", "minimum": 1, "examples": [example] })
 }
 
 /// `WWW-Authenticate` of the bearer scheme.

@@ -69,14 +69,20 @@ pub(crate) fn src() -> Value {
 
 /// `lang`: a language.
 pub(crate) fn lang() -> Value {
+    let what = "Extension: the language tag (BCP 47). Without it the transcript is in English if there is English, \
+                else in the spoken language. A tag matches by language and likely script: `de` also returns `de-AT`, \
+                `zh-Hans` never returns `zh-Hant`. `language` is that of the transcript. No other language is returned \
+                instead.";
+    language(what, language_tag())
+}
+
+/// `lang` with this description and schema.
+pub(crate) fn language(description: &str, schema: Value) -> Value {
     json!({
         "name": "lang",
         "in": "query",
-        "description": "Extension: the language tag (BCP 47). Without it the transcript is in English if there is \
-                        English, else in the spoken language. A tag matches by language and likely script: `de` also \
-                        returns `de-AT`, `zh-Hans` never returns `zh-Hant`. `language` is that of the transcript. \
-                        No other language is returned instead.",
-        "schema": language_tag(),
+        "description": description,
+        "schema": schema,
         "examples": {
             "french": { "value": "fr" },
             "brazil": { "value": "pt-BR" },

@@ -1,18 +1,24 @@
 //! Tests of questions of visitors: by the script with a challenge, and by the form without.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, atomic::Ordering::Relaxed},
+    time::Duration,
+};
 
 use async_trait::async_trait;
+use http_body_util::BodyExt;
 use serde_json::json;
 use tokio::runtime::Handle;
 use transcript_core::{
     Error, Result,
     chat::{Chat, ChatModel, ChatOptions, DeltaSink, ModelReply, ModelRequest},
     lookup::LookupOptions,
+    transcript::{Segment, Transcript},
+    video::{Platform, VideoId},
 };
 
 use super::visitor::{cookie, solved};
-use crate::testing::{ARCHIVED, NEW, ServiceFixture, TestResponse, request};
+use crate::testing::{ARCHIVED, LONG, NEW, ServiceFixture, TestResponse, request, transcript};
 
 const JSON: (&str, &str) = ("content-type", "application/json");
 const OWN: (&str, &str) = ("sec-fetch-site", "same-origin");
@@ -156,6 +162,58 @@ async fn question_of_form_is_answered_on_the_page() {
     // Without a transcript the page says why.
     let none = send_form(&service, NEW, "question=a", &[OWN]).await;
     assert_eq!((none.status.as_u16(), none.header("location")), (303, Some("../aaaaaaaaaaa?lang=en")));
+}
+
+#[tokio::test]
+async fn archive_failure_of_question_or_document_is_503() {
+    let service = ServiceFixture::start().await;
+    let altcha = solved(&service, ARCHIVED).await;
+    let fail_once = || service.archive.failing_find.store(1, Relaxed);
+    fail_once();
+    let script = send_with(&service, "quiet?", &altcha, None, "192.0.2.1").await;
+    fail_once();
+    let form = send_form(&service, ARCHIVED, "question=quiet", &[OWN]).await;
+    let mut all = vec![script, form];
+    let documents: &[&str] = if cfg!(feature = "documents") { &["docx", "pdf"] } else { &[] };
+    for kind in documents {
+        fail_once();
+        all.push(service.get(&format!("/watch/video_site/{ARCHIVED}/{kind}")).await);
+    }
+    for refused in all {
+        assert_eq!((refused.status.as_u16(), refused.header("retry-after")), (503, Some("5")), "{refused:?}");
+    }
+    // No question was counted, and the solution was not used.
+    assert_eq!(send_with(&service, "quiet?", &altcha, None, "192.0.2.1").await.status, 200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn page_of_long_transcript_needs_memory_for_answer_and_moment() {
+    let service = ServiceFixture::start().await;
+    let long = Transcript {
+        segments: (0..9_000).map(|n| Segment::new("a long talk", n * 401, 400)).collect(),
+        ..transcript(&VideoId::new(Platform::YouTube, LONG).unwrap())
+    };
+    service.keep(long).await;
+    let (question, moment) = ("question=talk", format!("/watch/video_site/{LONG}?t=61"));
+    let used = || service.app.body_budget.usage().0;
+    let all = service.app.body_budget.try_reserve(1 << 40).unwrap();
+    for refused in [send_form(&service, LONG, question, &[OWN]).await, service.get(&moment).await] {
+        assert_eq!((refused.status.as_u16(), refused.header("retry-after")), (503, Some("5")), "{refused:?}");
+    }
+    // Short ones take none.
+    assert_eq!(send_form(&service, ARCHIVED, "question=quiet", &[OWN]).await.status, 200);
+    assert_eq!(service.get(&format!("/watch/video_site/{ARCHIVED}?t=2")).await.status, 303);
+    drop(all);
+    assert_eq!(service.get(&moment).await.status, 303);
+    let form = [("content-type", "application/x-www-form-urlencoded"), OWN];
+    let sent = request("POST", &format!("/watch/video_site/{LONG}/ask"), &form, question);
+    let answer = service.http.answer(sent, "192.0.2.7".parse().unwrap()).await;
+    assert_eq!(answer.status(), 200);
+    let held = used();
+    let page = answer.into_body().collect().await.unwrap().to_bytes();
+    assert_eq!(held, (page.len() as u64).next_multiple_of(1024));
+    drop(page);
+    assert_eq!(used(), 0);
 }
 
 #[tokio::test]

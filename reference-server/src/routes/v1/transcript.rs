@@ -9,7 +9,7 @@ use axum::{
 use http::{HeaderMap, StatusCode, Uri};
 use serde_json::{Value, json};
 use transcript_core::{
-    accounts::{PreparedTranscript, StoredResponse, TranscriptParams, V1Endpoint},
+    accounts::{PreparedTranscript, StoredResponse, TranscriptParams, V1Endpoint, V1Error},
     archive::{TrackSelector, view::TranscriptView},
     transcript::LanguageTag,
     wire::v1::VideoTranscript,
@@ -20,7 +20,7 @@ use super::{
     document::{self, DocumentOptions, examples, parameters},
 };
 use crate::{
-    api::{V1ErrorResponse, check_spelling, flag, json_reply, parameter, view},
+    api::{V1ErrorResponse, check_spelling, flag, json_bytes, json_reply, parameter, view},
     routes::document::parameters as lookup,
     state::AppState,
 };
@@ -49,7 +49,7 @@ pub(crate) async fn transcript(
     let (view, requested) = (params.view, requested_track(&params));
     let outcome = async {
         let ready = app.accounts.delivery.transcript(guard, params).await?;
-        let reply = answer(&ready, requested.language(), view);
+        let reply = answer(&ready, requested.language(), view)?;
         if let Some(changes) = changes.filter(|_| view == TranscriptView::default()) {
             app.bodies.insert_v1(query, &requested, &ready, changes);
         }
@@ -85,11 +85,12 @@ fn answer(
     ready: &PreparedTranscript,
     requested: Option<&LanguageTag>,
     view: TranscriptView,
-) -> StoredResponse {
-    // The wire types always serialize, and the cursor was checked.
-    let body = VideoTranscript::json(&ready.stored, requested, view).unwrap_or_default();
+) -> Result<StoredResponse, V1Error> {
+    // The cursor was checked, so an error is a defect: nothing is charged.
+    let body = json_bytes(VideoTranscript::json(&ready.stored, requested, view));
+    let body = body.map_err(|fault| V1Error::Internal(fault.detail().to_owned()))?;
     let reply = json_reply(StatusCode::OK, body);
-    with_origin(reply, ready.from_cache, ready.credits_remaining)
+    Ok(with_origin(reply, ready.from_cache, ready.credits_remaining))
 }
 
 /// Headers of a response from the cache.

@@ -15,20 +15,18 @@ use transcript_core::{
 
 use super::{PageOptions, VideoPath, parse_path, question::archived, transcribe::no_video};
 use crate::{
-    api::{BudgetedBytes, ClientAddress, ProblemResponse, counted},
+    api::{ClientAddress, ProblemResponse, counted},
     page::{
         PageContext,
         pdf::{PDF, PdfError, pdf_document},
         transcript::file_name,
         word::{DOCX, word_document},
     },
-    state::AppState,
+    state::{AppState, write_document},
 };
 
 /// Longest wait for a place among the documents that are being written.
 const WRITER_WAIT_MAX: Duration = Duration::from_secs(3);
-/// Bytes of a document in memory for each byte of the words, at most.
-const BYTES_PER_BYTE: usize = 16;
 
 /// Sends the document for word processors. It reads the archive only.
 pub(crate) async fn docx(
@@ -65,8 +63,8 @@ async fn find(
     (path, uri): (VideoPath, &Uri),
 ) -> Result<StoredTranscript, ProblemResponse> {
     let Some(VideoLink::Video(video)) = parse_path(path) else { return Err(no_video()) };
-    let stored = archived(app, &video, &PageOptions::parse(uri)).await.ok_or_else(no_transcript)?;
-    let admitted = app.lookup.admit_document(word_bytes(&stored), Some(client.0)).await;
+    let stored = archived(app, &video, &PageOptions::parse(uri)).await?.ok_or_else(no_transcript)?;
+    let admitted = app.lookup.admit_document(stored.transcript.text_bytes(), Some(client.0)).await;
     match admitted.map_err(|error| failed(&error))? {
         None => Ok(stored),
         Some(wait_ms) => {
@@ -80,11 +78,6 @@ async fn find(
 
 fn no_transcript() -> ProblemResponse {
     ProblemResponse::new(StatusCode::NOT_FOUND, "This video has no archived transcript.")
-}
-
-/// Length of the words.
-fn word_bytes(stored: &StoredTranscript) -> usize {
-    stored.transcript.segments.iter().map(|segment| segment.text.len()).sum()
 }
 
 /// Writes a document on a blocking thread, within the memory budget of large bodies, and sends it.
@@ -101,19 +94,9 @@ async fn send(
     let place = Arc::clone(&app.document_writers).acquire_owned();
     let permit = tokio::time::timeout(WRITER_WAIT_MAX, place).await.map_err(|_| busy())?;
     let permit = permit.map_err(|_| ProblemResponse::fault())?;
-    let reserved = app.body_budget.reserve(word_bytes(&stored).saturating_mul(BYTES_PER_BYTE)).await?;
-    // The work goes on if the caller disconnects, so it has the place and the memory.
-    let work = move || {
-        let written = write(&stored);
-        drop(permit);
-        (written, reserved)
-    };
-    let (written, reserved) = tokio::task::spawn_blocking(work).await.map_err(|error| failed(&error))?;
-    let mut file = written?;
-    file.shrink_to_fit();
+    let (file, reserved) = write_document(permit, &app.body_budget, stored, write).await?;
     // The file is much smaller than what writing it takes.
-    let reserved = app.body_budget.adjust(Some(reserved), file.len());
-    let bytes = BudgetedBytes::new(file, reserved).into_bytes();
+    let bytes = app.body_budget.sent_bytes(file?, reserved);
     let mut response = counted(http::Response::new(Full::new(bytes)));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
@@ -157,16 +140,26 @@ mod tests {
     use std::time::Duration;
 
     use http::StatusCode;
+    use transcript_core::{
+        transcript::{Segment, Transcript},
+        video::{Platform, VideoId},
+    };
 
     use crate::{
         state::DOCUMENT_WRITERS,
-        testing::{ARCHIVED, ServiceFixture},
+        testing::{LONG, ServiceFixture, transcript},
     };
 
     #[tokio::test(start_paused = true)]
     async fn document_without_place_holds_no_memory() {
         let service = ServiceFixture::start().await;
-        let path = format!("/watch/video_site/{ARCHIVED}/docx");
+        // A short document takes no memory.
+        let long = Transcript {
+            segments: (0..2_000).map(|n| Segment::new("a long talk", n * 401, 400)).collect(),
+            ..transcript(&VideoId::new(Platform::YouTube, LONG).unwrap())
+        };
+        service.keep(long).await;
+        let path = format!("/watch/video_site/{LONG}/docx");
         assert_eq!(service.get(&path).await.status, StatusCode::OK);
         let writers = std::sync::Arc::clone(&service.app.document_writers);
         let places = writers.acquire_many(DOCUMENT_WRITERS as u32).await.unwrap();

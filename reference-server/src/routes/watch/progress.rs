@@ -21,7 +21,7 @@ use transcript_core::{
 
 use super::transcribe::localized;
 use crate::{
-    api::{COMMENT, KEEPALIVE_INTERVAL, event, event_of_json, event_stream},
+    api::{COMMENT, KEEPALIVE_INTERVAL, event, event_of_json, event_stream, json_bytes},
     page::PageContext,
 };
 
@@ -138,5 +138,8 @@ fn last_event(context: &PageContext, outcome: Result<LookupResponse, ReferenceEr
 }
 
 fn result_event(answer: &LookupResponse) -> Bytes {
-    event_of_json("result", &TranscriptResult::json(answer, TranscriptView::default()).unwrap_or_default())
+    match json_bytes(TranscriptResult::json(answer, TranscriptView::default())) {
+        Ok(json) => event_of_json("result", &json),
+        Err(fault) => event("error", &json!({ "detail": fault.detail() })),
+    }
 }

@@ -12,6 +12,8 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use http::{HeaderValue, StatusCode, Uri, header::LOCATION, request::Parts};
+use http_body_util::Full;
+use maud::Markup;
 use serde::Deserialize;
 use transcript_core::{
     archive::StoredTranscript,
@@ -25,8 +27,9 @@ use super::{
     transcribe::{VISITOR_COOKIE, check_same_origin, no_store, no_video, set_visitor_cookie},
 };
 use crate::{
-    api::{ClientAddress, ProblemResponse, content_type, cookie, read_body},
+    api::{ClientAddress, ProblemResponse, ResponseFormat, content_type, cookie, counted, read_body},
     page::{self, PageContext, question::PageAnswer, transcript::page_segment},
+    response_cache::{ResponseVariant, rendered_length},
     routes::{
         account::{own_referrer, session::is_own_form},
         html::{CacheMode, html},
@@ -102,7 +105,7 @@ async fn answer_script(
     })?;
     let question = Question::new(&body.question, Vec::new())
         .map_err(|_| ProblemResponse::new(StatusCode::BAD_REQUEST, context.text("ask.invalid")))?;
-    let stored = archived(app, &video, &PageOptions::parse(&head.uri)).await;
+    let stored = archived(app, &video, &PageOptions::parse(&head.uri)).await?;
     let stored = stored.ok_or_else(no_video)?;
     let request = QuestionRequest {
         video,
@@ -138,7 +141,7 @@ async fn answer_form(
         .find_map(|(name, value)| (name == "question").then(|| value.into_owned()))
         .unwrap_or_default();
     let options = PageOptions::parse(&head.uri);
-    let Some(stored) = archived(app, &video, &options).await else {
+    let Some(stored) = archived(app, &video, &options).await? else {
         // The page says why there is no transcript.
         return Ok(redirect_to_page(context, &video, &options));
     };
@@ -154,14 +157,16 @@ async fn answer_form(
     };
     let page_answer = PageAnswer { question, outcome };
     let watch_url = app.lookup.options().watch_url(&VideoLink::Video(video.clone()), None);
-    let page = page::transcript::transcript(
-        context,
-        &stored,
-        options.language.as_ref(),
-        &watch_url,
-        Some(&page_answer),
-    );
-    let mut response = own_referrer(html(status, page, CacheMode::Never, page::transcript::policy(&video)));
+    let (context, requested) = (context.clone(), options.language);
+    let length = rendered_length(&stored, ResponseVariant::plain(ResponseFormat::Page, None));
+    let render = move || {
+        let answer = Some(&page_answer);
+        page::transcript::transcript(&context, &stored, requested.as_ref(), &watch_url, answer).into_string()
+    };
+    let (page, reserved) = app.body_budget.build(length, render).await?;
+    let page = app.body_budget.sent_bytes(page.into_bytes(), reserved);
+    let response = html(status, Markup::default(), CacheMode::Never, page::transcript::policy(&video));
+    let mut response = own_referrer(counted(response.map(|_| Full::new(page))));
     if let Some(admitted) = admitted {
         let base_url = &app.lookup.options().base_url;
         set_visitor_cookie(&mut response, &admitted.cookie, admitted.cookie_lifetime, base_url);
@@ -225,15 +230,22 @@ fn video(app: &AppState, path: VideoPath) -> Result<VideoId, ProblemResponse> {
     }
 }
 
-/// The archived transcript that the page shows.
+/// The archived transcript that the page shows; `None` if there is none.
+///
+/// # Errors
+/// 503 if the archive failed.
 pub(super) async fn archived(
     app: &AppState,
     video: &VideoId,
     options: &PageOptions,
-) -> Option<StoredTranscript> {
-    let answer = app.lookup.look_up_archived(lookup_request(video, options)).await.ok()?;
-    match answer.availability {
-        Availability::Available { stored, .. } => Some(stored),
-        Availability::Unavailable(_) => None,
+) -> Result<Option<StoredTranscript>, ProblemResponse> {
+    match app.lookup.look_up_archived(lookup_request(video, options)).await.map(|answer| answer.availability)
+    {
+        Ok(Availability::Available { stored, .. }) => Ok(Some(stored)),
+        Ok(Availability::Unavailable(none)) if none.is_storage_failure() => {
+            Err(ProblemResponse::new(StatusCode::SERVICE_UNAVAILABLE, none.message))
+        }
+        // A video's own address is always a valid reference.
+        Ok(Availability::Unavailable(_)) | Err(_) => Ok(None),
     }
 }

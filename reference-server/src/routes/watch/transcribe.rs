@@ -25,7 +25,10 @@ use transcript_core::{
 
 use super::{PageOptions, VideoPath, parse_path, progress};
 use crate::{
-    api::{ClientAddress, JSON, ProblemResponse, add_cookie, cookie, is_json, read_body, wants_events},
+    api::{
+        ClientAddress, JSON, ProblemResponse, add_cookie, cookie, is_json, json_bytes, read_body,
+        wants_events,
+    },
     page::{PageContext, failure_text::failure_text},
     routes::account::session::SEC_FETCH_SITE,
     state::AppState,
@@ -120,8 +123,7 @@ pub(super) fn localized(context: &PageContext, mut answer: LookupResponse) -> Lo
 /// Result as JSON.
 fn result(answer: Result<LookupResponse, ReferenceError>) -> Result<Response, ProblemResponse> {
     let answer = answer.map_err(|bad| ProblemResponse::bad(bad.parameter, bad.message))?;
-    // The wire types always serialize.
-    let json = TranscriptResult::json(&answer, TranscriptView::default()).unwrap_or_default();
+    let json = json_bytes(TranscriptResult::json(&answer, TranscriptView::default()))?;
     let mut response = ([(CONTENT_TYPE, JSON)], json).into_response();
     if let Availability::Unavailable(NoTranscript { retry_after: Some(wait), .. }) = &answer.availability {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(ceil_seconds(*wait)));

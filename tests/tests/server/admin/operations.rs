@@ -26,6 +26,7 @@ async fn refuse_wrong_keys(storage: &TestStorage, admin: &AdminServer, id: &str)
         ("PATCH", &path, json!({ "quota": "many" }), 400),
         ("PATCH", &path, json!({ "expires": "soon" }), 400),
         ("PATCH", &path, json!({ "other": 1 }), 400),
+        ("PATCH", &path, json!(["1/day", null]), 400),
         ("PATCH", "/admin/keys/key-unknown", json!({ "quota": "1/day" }), 404),
         ("DELETE", "/admin/keys/key-unknown", Value::Null, 404),
         ("DELETE", "/admin/keys/%ff", Value::Null, 404),
@@ -36,9 +37,11 @@ async fn refuse_wrong_keys(storage: &TestStorage, admin: &AdminServer, id: &str)
         ("POST", "/admin/keys", json!({ "expires": "2001-01-01" }), 400),
         ("PUT", "/admin/keys", Value::Null, 405),
         ("GET", "/admin/keys?limit=0", Value::Null, 400),
+        ("GET", "/admin/keys?limit=%2B5", Value::Null, 400),
         ("GET", "/admin/keys?limit=1&limit=2", Value::Null, 400),
         ("GET", "/admin/keys?Limit=3", Value::Null, 400),
         ("GET", "/admin/keys?after=nonsense", Value::Null, 400),
+        ("GET", "/admin/jobs?after=", Value::Null, 400),
         ("GET", "/admin/nothing", Value::Null, 404),
     ];
     for (method, path, body, status) in wrong {

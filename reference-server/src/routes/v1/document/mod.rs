@@ -114,8 +114,7 @@ pub(crate) fn too_many(description: &str, message: &str) -> Value {
 
 /// `Retry-After` in seconds.
 pub(crate) fn retry_after() -> ResponseHeader {
-    let schema = json!({ "type": "integer", "minimum": 1, "examples": [7] });
-    ("Retry-After", document::header("Seconds until the next request is admitted.", schema))
+    ("Retry-After", document::header("Seconds until the next request is admitted.", document::seconds(7)))
 }
 
 /// Headers with the account's rate limit and its remaining requests.

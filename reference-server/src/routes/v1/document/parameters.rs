@@ -3,7 +3,10 @@
 use serde_json::{Value, json};
 use transcript_core::{headers, video::VideoLink};
 
-use crate::routes::document::{examples::VIDEO, parameters::language_tag};
+use crate::routes::document::{
+    examples::VIDEO,
+    parameters::{language, language_tag},
+};
 
 /// `video_id`: the id of a YouTube video.
 pub(crate) fn video_id() -> Value {
@@ -34,18 +37,9 @@ pub(crate) fn url() -> Value {
 pub(crate) fn lang() -> Value {
     let mut schema = language_tag();
     schema["default"] = "en".into();
-    json!({
-        "name": "lang",
-        "in": "query",
-        "description": "The language tag (BCP 47); English by default. A tag matches by language and likely script: \
-                        `zh-Hans` never returns `zh-Hant`.",
-        "schema": schema,
-        "examples": {
-            "french": { "value": "fr" },
-            "brazil": { "value": "pt-BR" },
-            "traditionalChinese": { "value": "zh-Hant" }
-        }
-    })
+    let what = "The language tag (BCP 47); English by default. A tag matches by language and likely script: `zh-Hans` \
+                never returns `zh-Hant`.";
+    language(what, schema)
 }
 
 /// `Idempotency-Key`: identifies a request that may be repeated.

@@ -25,14 +25,15 @@ use transcript_core::{
 use super::{
     items::ItemReader,
     page_limit,
-    zip::{ZIP, ZipBody, ZipFormat},
+    zip::{ZIP, ZipBody, ZipFormat, unbuilt},
 };
 use crate::{
     api::{
-        BudgetedBytes, JSON, PathName, V1ErrorResponse, check_spelling, parameter, path_name,
-        rate_limit_headers, wants_json_lines,
+        JSON, PathName, ResponseFormat, UNRESERVED_RESPONSE_BYTES, V1ErrorResponse, check_spelling,
+        parameter, path_name, rate_limit_headers, wants_json_lines,
     },
     page::PageContext,
+    response_cache::{ResponseVariant, rendered_length},
     routes::v1::admission::{EarlyResponse, admit, finish, reject},
     state::AppState,
 };
@@ -178,25 +179,32 @@ impl ResultsBody {
         }
     }
 
-    /// An item with its transcript. Memory for a large one is reserved.
+    /// An item with its transcript. Memory for a large one is reserved before it is rendered.
     async fn item(&mut self, item: &JobItem) -> Result<Bytes, V1Error> {
         let found = self.items.transcript(item).await?;
         let tag = self.items.job().language.as_deref().and_then(|lang| LanguageTag::parse(lang).ok());
-        let json = |stored| VideoTranscript::json(stored, tag.as_ref(), TranscriptView::default());
-        let transcript = found.stored().map(json);
-        let transcript = transcript.transpose().map_err(|_| unreadable())?;
         let languages = self.items.languages_instead(item).await;
         let result = JobResult::new(item, found.loss()).with_languages(&languages);
-        let mut json = result.json(transcript.as_deref()).map_err(|_| unreadable())?;
-        match (self.is_lines, self.state) {
-            (true, _) => json.push(b'\n'),
-            (false, BodyState::First) => {}
-            (false, _) => json.insert(0, b','),
-        }
+        let (is_lines, is_first) = (self.is_lines, self.state == BodyState::First);
+        let form = ResponseVariant::plain(ResponseFormat::Json, None);
+        let length = found.stored().map_or(0, |stored| rendered_length(stored, form));
+        // The JSON of the transcript is copied into that of the item. A small one is rendered without a reservation.
+        let bytes = if length > UNRESERVED_RESPONSE_BYTES { 2 * length } else { length };
+        let render = move || {
+            let json = |stored| VideoTranscript::json(stored, tag.as_ref(), TranscriptView::default());
+            let transcript = found.stored().map(json).transpose()?;
+            let mut json = result.json(transcript.as_deref())?;
+            match (is_lines, is_first) {
+                (true, _) => json.push(b'\n'),
+                (false, true) => {}
+                (false, false) => json.insert(0, b','),
+            }
+            Ok::<_, transcript_core::Error>(json)
+        };
+        let budget = self.items.app().account_budget.clone();
+        let (json, reserved) = budget.build(bytes, render).await.map_err(|refusal| unbuilt(&refusal))?;
         self.state = BodyState::Items;
-        let reserved = self.items.app().account_budget.reserve_response(json.len()).await;
-        let reserved = reserved.map_err(|_| V1Error::Internal("too many large bodies".to_owned()))?;
-        Ok(BudgetedBytes::new(json, reserved).into_bytes())
+        Ok(budget.sent_bytes(json.map_err(|_| unreadable())?, reserved))
     }
 }
 

@@ -30,8 +30,9 @@ use super::items::ItemReader;
 #[cfg(feature = "documents")]
 use crate::page::{pdf::pdf_document, word::word_document};
 use crate::{
-    api::BudgetedBytes,
+    api::ProblemResponse,
     page::{PageContext, account::csv_field, transcript::file_name},
+    state::write_document,
 };
 
 /// Media type of the file.
@@ -42,8 +43,6 @@ const FAILURES: &str = "failures.csv";
 const FAILURES_HEADER: &str = "\u{FEFF}index,url,video_id,status,reason,message\r\n";
 /// Rows of that file in one part of the body.
 const ROWS_PER_PART: usize = 100;
-/// Bytes of a document in memory for each byte of a transcript, at most.
-const BYTES_PER_BYTE: usize = 16;
 
 /// Form of each transcript.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -218,32 +217,24 @@ impl ZipBody {
 
     /// The file of a transcript. Memory for a large one is reserved.
     async fn file(&mut self, item: &JobItem, stored: StoredTranscript) -> Result<Bytes, V1Error> {
-        let text: usize = stored.transcript.segments.iter().map(|segment| segment.text.len()).sum();
         let app = self.items.app();
         // The place comes first: a request that waits for it holds no memory that others need.
         let permit = Arc::clone(&app.file_writers).acquire_owned().await.map_err(|_| unwritten())?;
         let budget = app.account_budget.clone();
-        let reserved = budget.reserve_response(text.saturating_mul(BYTES_PER_BYTE)).await;
-        let reserved = reserved.map_err(|_| exhausted())?;
         let (context, format, index) = (self.context.clone(), self.format, item.index);
         let mut writer = self.writer.take().ok_or_else(unwritten)?;
-        let work = move || {
-            // The work goes on if the caller disconnects, so it has the place and the memory.
-            let _permit = permit;
-            let (file, format) = format.write(&context, &stored)?;
-            writer.start_file(entry_name(index, &stored, format), options())?;
+        let write = move |stored: &StoredTranscript| {
+            let (file, format) = format.write(&context, stored)?;
+            writer.start_file(entry_name(index, stored, format), options())?;
             writer.write_all(&file)?;
-            Ok::<_, io::Error>((writer, reserved))
+            Ok::<_, io::Error>(writer)
         };
-        let written = tokio::task::spawn_blocking(work).await;
-        let (writer, reserved) = written.map_err(|error| failed(&error))?.map_err(|error| failed(&error))?;
-        self.writer = Some(writer);
+        let written = write_document(permit, &budget, stored, write).await;
+        let (writer, reserved) = written.map_err(|refusal| unbuilt(&refusal))?;
+        self.writer = Some(writer.map_err(|error| failed(&error))?);
         self.sent.insert(item.index);
-        let mut written = self.written.take();
-        written.shrink_to_fit();
         // The file is much smaller than what writing it takes.
-        let reserved = budget.adjust(reserved, written.len());
-        Ok(BudgetedBytes::new(written, reserved).into_bytes())
+        Ok(budget.sent_bytes(self.written.take(), reserved))
     }
 
     /// The next rows of items without a file; empty at the end.
@@ -295,8 +286,9 @@ fn failure_row(item: &JobItem, loss: Option<&ItemFailure>) -> String {
     )
 }
 
-fn exhausted() -> V1Error {
-    V1Error::Internal("too many large bodies".to_owned())
+/// The error of a part that was not built: there is no memory, or the work panicked.
+pub(super) fn unbuilt(refusal: &ProblemResponse) -> V1Error {
+    V1Error::Internal(refusal.detail().to_owned())
 }
 
 fn unwritten() -> V1Error {
