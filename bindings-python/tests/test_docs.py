@@ -181,6 +181,15 @@ def test_docstrings_cover_public_names():
                 assert value.__doc__, f"{name}.{member}"
 
 
+def test_reference_pages_have_every_public_name(tmp_path):
+    command = [sys.executable, "-P", "-m", "pdoc", "verbatim_transcripts", "-o", str(tmp_path)]
+    subprocess.run(command, check=True, capture_output=True, timeout=300)
+    page = (tmp_path / "verbatim_transcripts.html").read_text()
+    assert [name for name in vt.__all__ if f'id="{name}"' not in page] == []
+    # A method of the native module, whose docstring is Rust's.
+    assert 'id="Transcript.to_markdown"' in page
+
+
 def test_distribution_contains_licences():
     names = {path.name for path in importlib.metadata.files("verbatim-transcripts")}
     assert {"LICENSE-APACHE", "LICENSE-MIT"} <= names

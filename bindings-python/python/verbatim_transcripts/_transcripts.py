@@ -365,7 +365,8 @@ class Transcripts(Closable):
     def search(self, query: str, lang: str | None = None, *, limit: int = 100) -> list[SearchHit]:
         """Returns passages of archived transcripts that contain all words, ordered by video and time.
 
-        The search ignores case, accents and punctuation. It scans the archive until it has enough hits.
+        The search ignores case, accents and punctuation, and has no operators. :meth:`search_videos` has operators and
+        ranks its hits. It scans the archive until it has enough hits.
 
         :raises InvalidInput: the query has no word, or the language is malformed.
         """
