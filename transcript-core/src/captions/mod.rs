@@ -36,6 +36,7 @@ mod ttml;
 mod ttml_time;
 mod utterances;
 mod webvtt;
+mod webvtt_header;
 mod write;
 mod xml;
 

@@ -16,11 +16,8 @@ use super::{
     cue_file::CueFile,
     sniff::is_webvtt,
     timing::{ARROW, TimingLine, lines},
+    webvtt_header::WebVttHeader,
 };
-use crate::transcript::LanguageTag;
-
-/// Maximum length of a kind, in bytes; the longest defined one is `descriptions`.
-const KIND_LENGTH_MAX: usize = 16;
 
 pub(super) fn parse(text: &str) -> Result<CueCollector, CaptionError> {
     let body = text.trim_start();
@@ -30,8 +27,10 @@ pub(super) fn parse(text: &str) -> Result<CueCollector, CaptionError> {
     let blank_lines =
         text.get(..text.len() - body.len()).map_or(0, |blank_lines| lines(blank_lines).count() - 1);
     let mut file = CueFile::for_webvtt();
-    let mut header = WebVttHeader { is_open: true, ..WebVttHeader::default() };
+    let mut header = WebVttHeader::new();
     let mut block = WebVttBlock::default();
+    // Whether a blank line follows identifiers, as it does the first one.
+    let mut has_blank_line = false;
     // The last timing line, if it is cut and nothing follows it: the file, or this part of a playlist, ended early.
     let mut cut = None;
     for (line, number) in lines(body).zip(1 + blank_lines as u64..) {
@@ -47,6 +46,7 @@ pub(super) fn parse(text: &str) -> Result<CueCollector, CaptionError> {
             TimingLine::Times(start, end) => Some((start, end)),
             TimingLine::Invalid => None,
             TimingLine::NotTiming => {
+                has_blank_line |= line.is_empty() && block.is_name() && !file.has_timing();
                 block.read_line(line, number, &mut file)?;
                 continue;
             }
@@ -58,6 +58,7 @@ pub(super) fn parse(text: &str) -> Result<CueCollector, CaptionError> {
                 file.truncate(length);
                 file.end()?;
             }
+            WebVttBlock::Nothing if has_blank_line => end_after_name(&mut file)?,
             WebVttBlock::Nothing | WebVttBlock::NonText => file.end()?,
         }
         file.begin(times, number);
@@ -88,6 +89,8 @@ enum WebVttBlock {
 enum UntimedContent {
     /// Numbers and signs: an identifier.
     Identifier,
+    /// One word with a digit: an identifier if nothing but times follow.
+    Name,
     Text,
     /// A timing line that is cut, or a page in place of captions.
     Fault,
@@ -102,7 +105,7 @@ impl UntimedContent {
         if is_page || line.contains(ARROW) || line.contains(':') && !has_letter {
             Self::Fault
         } else if has_letter {
-            Self::Text
+            if is_name(line) { Self::Name } else { Self::Text }
         } else {
             Self::Identifier
         }
@@ -110,6 +113,10 @@ impl UntimedContent {
 }
 
 impl WebVttBlock {
+    fn is_name(&self) -> bool {
+        matches!(self, Self::Untimed { content: UntimedContent::Name, .. })
+    }
+
     /// Reads a line that is no timing line.
     fn read_line(&mut self, line: &str, number: u64, file: &mut CueFile) -> Result<(), CaptionError> {
         if line.is_empty() {
@@ -137,12 +144,12 @@ impl WebVttBlock {
     /// Ends the block at a blank line, after which the cue may have more text.
     fn end(&mut self, file: &mut CueFile) {
         if let Self::Untimed { line, length, content } = std::mem::take(self) {
-            if content == UntimedContent::Text && file.is_open() {
+            if matches!(content, UntimedContent::Text | UntimedContent::Name) && file.is_open() {
                 return;
             }
             file.truncate(length);
             match content {
-                UntimedContent::Identifier => {}
+                UntimedContent::Identifier | UntimedContent::Name => {}
                 UntimedContent::Text => file.count_left_out(line),
                 UntimedContent::Fault => file.count_fault(line),
             }
@@ -157,39 +164,6 @@ fn is_non_text(line: &str, file: &CueFile) -> bool {
     let names = ["NOTE", "STYLE", "REGION", "X-TIMESTAMP-MAP", "<!--"];
     let begins = |names: &[&str]| names.iter().any(|name| line.starts_with(name));
     is_webvtt(line) || begins(&names) || !file.has_timing() && begins(&fields)
-}
-
-/// Metadata in the first block of a file: `Language: en`, `Kind: captions`.
-#[derive(Default)]
-struct WebVttHeader {
-    is_open: bool,
-    language: Option<LanguageTag>,
-    kind: Option<String>,
-}
-
-impl WebVttHeader {
-    /// Reads a line unless the header has ended.
-    ///
-    /// Some files have all fields in the first line, separated by `;`.
-    fn read_line(&mut self, line: &str) {
-        self.is_open &= !line.trim().is_empty() && TimingLine::parse(line) == TimingLine::NotTiming;
-        if !self.is_open {
-            return;
-        }
-        for (name, value) in
-            line.trim_start_matches("WEBVTT").split(';').filter_map(|part| part.split_once(':'))
-        {
-            let value = value.trim();
-            if name.trim().eq_ignore_ascii_case("language") {
-                self.language = LanguageTag::parse(value).ok();
-            } else if name.trim().eq_ignore_ascii_case("kind")
-                && value.len() <= KIND_LENGTH_MAX
-                && value.bytes().all(|c| c.is_ascii_alphabetic())
-            {
-                self.kind = Some(value.to_ascii_lowercase());
-            }
-        }
-    }
 }
 
 /// Whether a timing line is cut within its second time, which is shorter than the first one then.
@@ -207,6 +181,25 @@ fn count_cut(file: &mut CueFile, line: Option<u64>) {
     if let Some(line) = line {
         file.count_left_out(line);
     }
+}
+
+/// Whether a line may be an identifier: one word of letters and digits, not a sentence without spaces.
+fn is_name(line: &str) -> bool {
+    let is_one_word = line.is_ascii() && !line.contains(char::is_whitespace);
+    let has = |is_kind: fn(&u8) -> bool| line.as_bytes().iter().any(is_kind);
+    is_one_word && has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic)
+}
+
+/// Ends the open cue at a timing line after a blank line. A name before it is the identifier of the next cue.
+fn end_after_name(file: &mut CueFile) -> Result<(), CaptionError> {
+    if let Some((text, name)) = file.payload().trim_end_matches('\n').rsplit_once("\n\n")
+        && !text.trim().is_empty()
+        && is_name(name)
+    {
+        let length = text.len();
+        file.truncate(length);
+    }
+    file.end()
 }
 
 /// Ends the open cue at a timing line. A number after a blank line is the identifier of the next cue.
@@ -274,6 +267,27 @@ mod tests {
             assert_eq!(parsed.left_out.lines, expect, "{between:?}");
             assert_eq!(parsed.segments.last().unwrap().text, "bye");
         }
+    }
+
+    #[test]
+    fn webvtt_identifier_before_blank_line_is_no_text() {
+        let cue = |name: &str, second: u64, text: &str| {
+            format!("{name}\n\n00:0{second}.000 --> 00:0{}.000\n{text}\n\n", second + 1)
+        };
+        for [one, two] in [["cue-1", "cue-2"], ["1", "2"], ["d3b07384-d9a0", "c157a790"]] {
+            let body = format!("WEBVTT\n\n{}{}", cue(one, 1, "Hello"), cue(two, 3, "Bye"));
+            check(&body, &[("Hello", 1_000, 2_000), ("Bye", 3_000, 4_000)]);
+            assert_eq!(parse_with_report(body.as_bytes()).unwrap().left_out.count, 0, "{body:?}");
+        }
+        let body = format!("WEBVTT\n\n{}", cue("cue-1", 1, "Hello\n\nR2D2\n\nagain"));
+        check(&body, &[("Hello\n\nR2D2\n\nagain", 1_000, 2_000)]);
+        for text in ["Hello\n\n2024", "\u{4f60}\u{597d}\n\n\u{6211}\u{6709}3\u{4e2a}\u{82f9}\u{679c}"] {
+            let body = format!("WEBVTT\n\n{}{}", cue("cue-1", 1, text), cue("cue-2", 3, "Bye"));
+            let kept = text.trim_end_matches("\n\n2024");
+            check(&body, &[(kept, 1_000, 2_000), ("Bye", 3_000, 4_000)]);
+        }
+        let body = "WEBVTT\n\n00:01.000 --> 00:02.000\nHello\n\nR2D2\n\n00:03.000 --> 00:04.000\nBye";
+        check(body, &[("Hello\n\nR2D2", 1_000, 2_000), ("Bye", 3_000, 4_000)]);
     }
 
     #[test]

@@ -80,10 +80,11 @@ async fn fetch_audio_parts(
         }
         None => (playlist, master),
     };
+    let paths = audio::parts(&parts)?;
     if let Some(stated_ms) = duration_ms {
         audio::check_length(&parts, stated_ms)?;
     }
-    let parts = audio::parts(&parts)?.into_iter().map(|part| base.join(part).map_err(|_| none()));
+    let parts = paths.into_iter().map(|part| base.join(part).map_err(|_| none()));
     let mut parts = parts.collect::<Result<Vec<_>, _>>()?.into_iter();
     let first = parts.next().ok_or_else(none)?;
     Ok(MediaAddress::in_parts(first, parts.collect()))

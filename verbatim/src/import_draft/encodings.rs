@@ -3,7 +3,10 @@
 use std::borrow::Cow;
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
-use encoding_rs::{BIG5, Encoding, ISO_2022_JP, UTF_16BE, UTF_16LE, WINDOWS_1252, WINDOWS_1257};
+use encoding_rs::{
+    BIG5, Encoding, GBK, ISO_2022_JP, ISO_8859_4, UTF_16BE, UTF_16LE, WINDOWS_1250, WINDOWS_1252,
+    WINDOWS_1257,
+};
 use transcript_core::transcript::LanguageTag;
 
 /// Maximum length of an XML declaration in bytes; it has three attributes.
@@ -40,20 +43,34 @@ pub(super) fn to_utf8<'a>(
     detector.feed(body, true);
     let guess = |domain: Option<&str>| detector.guess(domain.map(str::as_bytes), Utf8Detection::Deny);
     let domain = language.and_then(domain);
-    let expected = match guess(domain) {
+    let (expected, unnamed) = (guess(domain), guess(None));
+    // The name of a language may be wrong where the letters are right: names of people in Central Europe in English text,
+    // and the two scripts of Chinese.
+    let is_certain = match domain {
+        Some(WESTERN) => unnamed == WINDOWS_1250,
+        Some(CHINA) => unnamed == BIG5,
+        Some(TAIWAN) => unnamed == GBK,
+        _ => false,
+    };
+    let expected = match expected {
+        _ if is_certain => unnamed,
         // The detector knows few letters of these languages, and Estonian not at all.
-        encoding if encoding == WINDOWS_1252 && domain == Some(BALTIC) => WINDOWS_1257,
-        // Files in traditional characters are named `zh` or `zh-CN`, too.
-        _ if domain == Some(CHINA) && !names_script(language, "Hans") && guess(None) == BIG5 => BIG5,
+        encoding if domain == Some(BALTIC) && (encoding == WINDOWS_1252 || encoding == ISO_8859_4) => {
+            WINDOWS_1257
+        }
         encoding => encoding,
     };
-    decode(expected).or_else(|| decode(guess(None))).unwrap_or(unchanged)
+    decode(expected).or_else(|| decode(unnamed)).unwrap_or(unchanged)
 }
 
 /// Domain for the languages of the Baltic countries.
 const BALTIC: &str = "lv";
 /// Domain for Chinese in simplified characters.
 const CHINA: &str = "cn";
+/// Domain for Chinese in traditional characters.
+const TAIWAN: &str = "tw";
+/// Domain for the languages of Western Europe.
+const WESTERN: &str = "de";
 
 /// Whether a language names this script itself.
 fn names_script(language: Option<&LanguageTag>, script: &str) -> bool {
@@ -81,10 +98,10 @@ fn domain(language: &LanguageTag) -> Option<&'static str> {
         "ko" => "kr",
         "th" => "th",
         "vi" => "vn",
-        "zh" if is_written("zh-Hant") => "tw",
+        "zh" if is_written("zh-Hant") => TAIWAN,
         "zh" => CHINA,
         "ca" | "da" | "de" | "en" | "es" | "eu" | "fi" | "fr" | "ga" | "gl" | "it" | "nb" | "nl" | "nn"
-        | "no" | "pt" | "sv" => "de",
+        | "no" | "pt" | "sv" => WESTERN,
         _ => return None,
     })
 }
@@ -161,15 +178,20 @@ mod tests {
 
     #[test]
     fn to_utf8_language_helps_to_guess() {
-        use encoding_rs::{WINDOWS_874, WINDOWS_1250, WINDOWS_1251, WINDOWS_1254};
+        use encoding_rs::{WINDOWS_874, WINDOWS_1251, WINDOWS_1254};
         const TRADITIONAL: &str = "這是中文字幕,我們今天講橋樑的歷史";
         const SIMPLIFIED: &str = "这是中文字幕,我们今天讲桥梁的历史";
         const SERBIAN: &str = "Gde si bio juče? Čekao sam te ceo dan.\r\nZnaš da ne mogu više ovako da živim.\r\n\
                                Šta ćeš da radiš sada, đavole?\r\nDođi kući, večera je gotova.";
+        const LITHUANIAN: &str = "Kur buvai vakar? Laukiau tavęs visą dieną.\r\nAš daugiau taip negaliu gyventi.\r\n\
+                                  Pasakyk man, kas atsitiko, žinai.";
+        const CZECH_NAMES: &str = "Hello, I'm Jiří from Plzeň.\r\nDvořák and Lech Wałęsa were in Łódź.";
         const CYRILLIC: &str = "Где си био јуче? Чекао сам те цео дан.";
         for (language, text, encoding) in [
             ("et", "Hašimiidi, Šveitsi, režiimis", WINDOWS_1257),
             ("lt", "Neįmanoma atidaryti", WINDOWS_1257),
+            ("lt", LITHUANIAN, WINDOWS_1257),
+            ("en", CZECH_NAMES, WINDOWS_1250),
             ("th", "สวัสดี", WINDOWS_874),
             ("tr", "Dosya açılamadı", WINDOWS_1254),
             ("ja", "日本語", encoding_rs::SHIFT_JIS),
@@ -177,8 +199,8 @@ mod tests {
             // A language that names no script may have either.
             ("zh", TRADITIONAL, BIG5),
             ("zh-CN", TRADITIONAL, BIG5),
-            ("zh", SIMPLIFIED, encoding_rs::GBK),
-            ("zh-Hans", SIMPLIFIED, encoding_rs::GBK),
+            ("zh", SIMPLIFIED, GBK),
+            ("zh-Hans", SIMPLIFIED, GBK),
             ("sr", SERBIAN, WINDOWS_1250),
             ("sr-RS", SERBIAN, WINDOWS_1250),
             ("sr-Latn", SERBIAN, WINDOWS_1250),
