@@ -27,7 +27,10 @@ use transcript_core::{
     transcript::{LanguageTag, TrackInfo, TrackKind, Transcript, VideoDetails},
     video::VideoId,
 };
-use zstd::bulk::{Compressor, Decompressor};
+use zstd::{
+    bulk::{Compressor, Decompressor},
+    dict::DecoderDictionary,
+};
 
 use crate::{codec, error::corrupt, words};
 
@@ -221,8 +224,22 @@ fn compress(json: &[u8]) -> io::Result<Vec<u8>> {
 
 /// The content of a frame, which has at most `length` bytes.
 pub(crate) fn decompress(frame: &[u8], length: usize) -> io::Result<Vec<u8>> {
+    decompress_with(frame, length, None)
+}
+
+/// As [`decompress`], for a frame with a dictionary.
+pub(crate) fn decompress_with(
+    frame: &[u8],
+    length: usize,
+    dictionary: Option<&'static DecoderDictionary<'static>>,
+) -> io::Result<Vec<u8>> {
     let kept = DECOMPRESSORS.try_lock().ok().and_then(|mut kept| kept.pop());
-    let mut decompressor = kept.map_or_else(Decompressor::new, Ok)?;
+    let mut decompressor = kept.unwrap_or_default();
+    match dictionary {
+        Some(dictionary) => decompressor.set_prepared_dictionary(dictionary)?,
+        // The previous frame may have had one.
+        None => decompressor.set_dictionary(&[])?,
+    }
     let content = decompressor.decompress(frame, length);
     if let Ok(mut kept) = DECOMPRESSORS.try_lock()
         && kept.len() < DECOMPRESSORS_MAX

@@ -177,7 +177,7 @@ fn replaced(file: &Path) -> Error {
 /// The error for stored data that cannot be decoded.
 #[cold]
 pub(crate) fn corrupt(message: impl Into<String>) -> Error {
-    Error::new(ErrorKind::Corrupt, Retry::Never, message)
+    Error::corrupt(message)
 }
 
 /// The schema version while rows are being copied.

@@ -175,6 +175,12 @@ impl Error {
         Self::new(ErrorKind::Unavailable, Retry::Backoff, message)
     }
 
+    /// Creates an error for stored data that cannot be read back: [`ErrorKind::Corrupt`], never retried.
+    #[cold]
+    pub fn corrupt(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Corrupt, Retry::Never, message)
+    }
+
     /// Creates an error for a defect: [`ErrorKind::Unexpected`], never retried.
     #[cold]
     pub fn unexpected(message: impl Into<String>) -> Self {

@@ -107,8 +107,38 @@ impl Default for FailureLog {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
+    use std::sync::{Arc, atomic::AtomicUsize};
+
+    use tracing::{Event, Level, Metadata, Subscriber, span};
+
     use super::*;
+
+    /// Counts the warnings and errors that a thread logs.
+    #[derive(Debug, Default)]
+    pub(crate) struct WarningCounter(pub(crate) Arc<AtomicUsize>);
+
+    impl Subscriber for WarningCounter {
+        fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+            *metadata.level() <= Level::WARN
+        }
+
+        fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
+            span::Id::from_u64(1)
+        }
+
+        fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
+
+        fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
+
+        fn event(&self, _: &Event<'_>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+
+        fn enter(&self, _: &span::Id) {}
+
+        fn exit(&self, _: &span::Id) {}
+    }
 
     #[tokio::test(start_paused = true)]
     async fn failure_log_outage_is_reported_each_minute_and_at_its_end() {

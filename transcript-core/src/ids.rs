@@ -54,14 +54,47 @@ ids! {
     Cursor;
 }
 
+/// How the ids of operators' grants begin.
+const OPERATOR_PREFIX: &str = "operator-";
+
 impl GrantId {
     /// The id of an operator's grant. Its prefix separates it from grants that have an order's id.
+    ///
+    /// A name with the prefix is the id itself: the same grant under both names is made once.
     pub fn operator_grant(name: impl fmt::Display) -> Self {
-        Self::new(format!("operator-{name}"))
+        let name = name.to_string();
+        Self(if name.starts_with(OPERATOR_PREFIX) { name } else { format!("{OPERATOR_PREFIX}{name}") })
+    }
+
+    /// The name of an operator's grant; `None` for another grant. [`GrantId::operator_grant`] of it is this id.
+    ///
+    /// Earlier versions stored names with the prefix under a second one. Without it, such a name would be another id.
+    pub fn operator_name(&self) -> Option<&str> {
+        let name = self.0.strip_prefix(OPERATOR_PREFIX)?;
+        Some(if name.starts_with(OPERATOR_PREFIX) { self.0.as_str() } else { name })
     }
 }
 
 /// Creates a unique id: a prefix for the kind of item, and 128 random bits.
 pub(crate) fn random_id(random: &dyn Random, prefix: &str) -> String {
     [prefix, "-", &hex::encode(&random.bytes(16))].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn grant_name_of_operator_leads_to_same_id() {
+        for (stored, name) in [
+            ("operator-x", Some("x")),
+            ("operator-", Some("")),
+            ("operator-operator-x", Some("operator-operator-x")),
+            ("order-1", None),
+        ] {
+            let id = GrantId::new(stored);
+            assert_eq!(id.operator_name(), name, "{stored}");
+            assert!(id.operator_name().is_none_or(|name| GrantId::operator_grant(name) == id), "{stored}");
+        }
+    }
 }

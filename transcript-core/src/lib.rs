@@ -4,8 +4,8 @@
 //! traits provide them: the stores ([`archive::Archive`], [`ledger::Ledger`], [`directory::Directory`], …),
 //! the suppliers ([`supplier::Supplier`]), [`Clock`] and [`Random`].
 //! [`memory`] has in-memory stores. With the feature `testing`, the `testing` module has the conformance
-//! suite that every other implementation must pass. With the feature `service`, the `service` module has the
-//! interface of the service for callers.
+//! suite that every other implementation must pass, and `test_doubles` has wrappers of ports and a clock. With the
+//! feature `service`, the `service` module has the interface of the service for callers.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(
@@ -53,6 +53,8 @@ pub mod search;
 pub mod service;
 pub mod supplier;
 mod tasks;
+#[cfg(any(test, feature = "testing"))]
+pub mod test_doubles;
 #[cfg(feature = "testing")]
 pub mod testing;
 pub mod text;

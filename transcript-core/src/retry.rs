@@ -210,7 +210,10 @@ pub(crate) fn timed_out() -> Error {
 }
 
 /// Makes one store call for at most `limit`, because a store may never respond.
-pub(crate) async fn with_timeout<T>(limit: Duration, call: impl Future<Output = Result<T>>) -> Result<T> {
+///
+/// # Errors
+/// That of the call; [`ErrorKind::Unavailable`] at the limit.
+pub async fn with_timeout<T>(limit: Duration, call: impl Future<Output = Result<T>>) -> Result<T> {
     timeout(limit, call).await.unwrap_or_else(|_| Err(timed_out()))
 }
 

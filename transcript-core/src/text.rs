@@ -19,7 +19,12 @@ pub fn head(text: &str, bytes_max: usize) -> &str {
 /// Control characters, line separators and characters that reorder the text around them do not; the marks of direction
 /// in names of right-to-left scripts do.
 pub(crate) fn is_one_line(text: &str) -> bool {
-    !text.contains(|c: char| c.is_control() || matches!(c, '\u{2028}'..='\u{202E}' | '\u{2066}'..='\u{2069}'))
+    !text.contains(|c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') || is_reordering(c))
+}
+
+/// Whether a character reorders the text around it.
+pub fn is_reordering(c: char) -> bool {
+    matches!(c, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Whether a text shows anything.
@@ -28,7 +33,7 @@ pub(crate) fn is_visible(text: &str) -> bool {
 }
 
 /// Whether a character is invisible, or blank without being white space.
-pub(crate) fn is_blank_sign(c: char) -> bool {
+pub fn is_blank_sign(c: char) -> bool {
     // Unicode counts the blank of Braille as a symbol, and what surrounds an annotation as visible.
     matches!(c, '\u{2800}' | '\u{FFF9}'..='\u{FFFB}')
         || CodePointSetData::new::<DefaultIgnorableCodePoint>().contains(c)

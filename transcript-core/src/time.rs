@@ -72,6 +72,11 @@ impl Timestamp {
         Duration::from_millis(self.0.saturating_sub(earlier.0).try_into().unwrap_or(0))
     }
 
+    /// Milliseconds until `end`; zero if it has passed.
+    pub(crate) fn millis_until(self, end: Self) -> u64 {
+        end.0.saturating_sub(self.0).try_into().unwrap_or(0)
+    }
+
     /// The UTC calendar day and time of day.
     pub(crate) fn civil(self) -> civil::DateTime {
         // Every value between 1970 and 9999 is a valid jiff timestamp; see `from_millis`.
@@ -186,6 +191,8 @@ mod tests {
         assert_eq!(Timestamp::from_millis(1_234).to_string(), "1970-01-01T00:00:01.234Z");
         assert_eq!(Timestamp::from_millis(i64::MAX).civil().year(), 9999);
         assert_eq!(Timestamp::from_millis(i64::MIN).as_millis(), 0);
+        let [early, late] = [1_000, 2_500].map(Timestamp::from_millis);
+        assert_eq!((early.millis_until(late), late.millis_until(early)), (1_500, 0));
         let (epoch, second) = (SystemTime::UNIX_EPOCH, Duration::from_secs(1));
         for (time, millis) in [(epoch + second, 1_000), (epoch - second, 0)] {
             assert_eq!(Timestamp::from(time).as_millis(), millis);

@@ -41,6 +41,7 @@ mod embeddings;
 pub mod fuzzing;
 mod http;
 mod instagram;
+mod json;
 #[cfg(any(feature = "chat_model", all(feature = "speech", unix)))]
 mod openai;
 #[cfg(any(feature = "ytdlp", feature = "speech"))]

@@ -29,6 +29,10 @@ impl Supplier for CaptionFolder {
         SupplierInfo::captions("caption-folder", &[Platform::YouTube])
     }
 
+    fn is_custom(&self) -> bool {
+        true
+    }
+
     async fn supply(
         &self,
         request: SupplyRequest,

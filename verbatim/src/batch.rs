@@ -3,6 +3,9 @@
 //! A circuit breaker or a throttling platform refuses calls at once. A program with one link shows that to its user; a
 //! program with many links would lose all of them within a second.
 
+#[cfg(any(feature = "local-service", feature = "service"))]
+mod service_calls;
+
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, PoisonError},
@@ -60,8 +63,10 @@ const POLL: Duration = Duration::from_millis(200);
 #[derive(Clone, Debug)]
 pub struct Batch {
     max_wait: Duration,
-    /// Start of the first wait for each platform since its last success.
-    waiting_since: Arc<Mutex<HashMap<Platform, Instant>>>,
+    /// Start of the first wait for each platform since its last success; `None`: for a service.
+    waiting_since: Arc<Mutex<HashMap<Option<Platform>, Instant>>>,
+    #[cfg(any(feature = "local-service", feature = "service"))]
+    service: Arc<service_calls::ServiceCalls>,
 }
 
 impl Default for Batch {
@@ -73,7 +78,12 @@ impl Default for Batch {
 impl Batch {
     /// A batch that waits at most `max_wait` for a platform without a success in between; with zero it never waits.
     pub fn new(max_wait: Duration) -> Self {
-        Self { max_wait, waiting_since: Arc::default() }
+        Self {
+            max_wait,
+            waiting_since: Arc::default(),
+            #[cfg(any(feature = "local-service", feature = "service"))]
+            service: Arc::default(),
+        }
     }
 
     /// As [`Verbatim::get`], after waits for paused sources.
@@ -91,7 +101,7 @@ impl Batch {
             let missing = match &outcome {
                 GetOutcome::Found(found) => {
                     if !found.from_cache {
-                        self.end_wait(found.stored.transcript.video.platform());
+                        self.end_wait(Some(found.stored.transcript.video.platform()));
                     }
                     return Ok(outcome);
                 }
@@ -129,7 +139,7 @@ impl Batch {
         loop {
             let error = match verbatim.video_page(list, position, since).await {
                 Ok(page) => {
-                    self.end_wait(platform);
+                    self.end_wait(Some(platform));
                     return Ok(page);
                 }
                 Err(error) => error,
@@ -157,7 +167,7 @@ impl Batch {
         if !is_pause {
             // The platform responds: the failure describes the video.
             if missing.reason == FailureReason::NoCaptions && missing.attempted {
-                self.end_wait(missing.platform);
+                self.end_wait(Some(missing.platform));
             }
             return None;
         }
@@ -167,17 +177,22 @@ impl Batch {
         // Without a call of a supplier the time of the caller was over, or a store failed.
         let unnamed = || missing.attempted.then(|| LINK_WAIT.pause(attempts.saturating_sub(1), 1.0));
         let retry_after = missing.retry_after.or_else(unnamed)?;
-        self.time_within(missing.platform, retry_after, started_at)
+        self.time_within(Some(missing.platform), retry_after, started_at)
     }
 
     /// When a page of a list is read again; `None` if that would fail too, or is after the longest wait.
     fn page_retry_time(&self, platform: Platform, error: &Error, started_at: Instant) -> Option<Instant> {
         let retry_after = error.retry_after().unwrap_or(PAGE_WAIT);
-        is_throttled(error).then(|| self.time_within(platform, retry_after, started_at)).flatten()
+        is_throttled(error).then(|| self.time_within(Some(platform), retry_after, started_at)).flatten()
     }
 
     /// The time of a retry; `None` if it is after the longest wait. Only waits count for it.
-    fn time_within(&self, platform: Platform, retry_after: Duration, started_at: Instant) -> Option<Instant> {
+    fn time_within(
+        &self,
+        platform: Option<Platform>,
+        retry_after: Duration,
+        started_at: Instant,
+    ) -> Option<Instant> {
         let now = Instant::now();
         let retry_at = now.checked_add(retry_after)?;
         let mut waiting_since = self.waiting_since.lock().unwrap_or_else(PoisonError::into_inner);
@@ -192,7 +207,7 @@ impl Batch {
     }
 
     /// Notes a success of the platform.
-    fn end_wait(&self, platform: Platform) {
+    fn end_wait(&self, platform: Option<Platform>) {
         self.waiting_since.lock().unwrap_or_else(PoisonError::into_inner).remove(&platform);
     }
 }
@@ -257,7 +272,7 @@ mod tests {
         tokio::time::advance(Duration::from_secs(7)).await;
         assert_eq!(wait(RateLimited, secs(4)), None, "the batch has waited for 7 of 10 seconds");
         assert_eq!(wait(RateLimited, secs(3)), secs(3));
-        batch.end_wait(Platform::YouTube);
+        batch.end_wait(Some(Platform::YouTube));
         assert_eq!(wait(RateLimited, secs(4)), None, "this call has waited for 7 of 10 seconds");
         let later = batch.retry_time(&missing(RateLimited, secs(10)), 1, Instant::now());
         assert!(later.is_some(), "a success starts the wait again");

@@ -203,7 +203,8 @@ impl ArchiveTools {
                     Retry::Never,
                     format!(
                         "the archived transcript of {video} ({}) has no selector; repair it with `verbatim archive \
-                         verify --repair`, `verbatim archive refresh` or `verbatim archive delete`",
+                         verify --repair refetch`, `verbatim archive refresh`, `verbatim import` or `verbatim archive \
+                         delete`",
                         track.language
                     ),
                 ),

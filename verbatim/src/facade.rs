@@ -10,7 +10,7 @@ use transcript_core::accounts::Accounts;
 #[cfg(feature = "payments")]
 use transcript_core::accounts::AccountsOptions;
 #[cfg(feature = "mail")]
-use transcript_core::accounts::mail::{MailTexts, Mailer, OutboxNotifier};
+use transcript_core::accounts::mail::{MailObserver, MailTexts, Mailer, OutboxNotifier};
 #[cfg(feature = "payments")]
 use transcript_core::accounts::payments::{Payments, Sandbox};
 #[cfg(feature = "lookup")]
@@ -280,13 +280,20 @@ impl Verbatim {
     /// Without it mails stay queued, so a server of the v1 API calls this once.
     #[cfg(feature = "mail")]
     pub fn start_mail(&self, mailer: Arc<dyn Mailer>) -> JobHandle {
-        self.start_mail_in(Vec::new(), mailer)
+        self.start_mail_in(Vec::new(), mailer, Arc::new(|_| ()))
     }
 
-    /// As [`Verbatim::start_mail`], in these languages: that of each mail, else the first one.
+    /// As [`Verbatim::start_mail`], in these languages: that of each mail, else the first one. `observer` receives the
+    /// result of each attempt.
     #[cfg(feature = "mail")]
-    pub fn start_mail_in(&self, languages: Vec<MailTexts>, mailer: Arc<dyn Mailer>) -> JobHandle {
+    pub fn start_mail_in(
+        &self,
+        languages: Vec<MailTexts>,
+        mailer: Arc<dyn Mailer>,
+        observer: MailObserver,
+    ) -> JobHandle {
         let sender = self.accounts.keys.mail_sender(mailer, self.outbox_notifier.clone(), languages);
+        let sender = sender.with_observer(observer);
         JobHandle::start(&self.runtime, |stopped| sender.run(stopped.wait()))
     }
 

@@ -334,8 +334,9 @@ impl ArchiveTools {
 
     /// As [`ArchiveTools::not_archived`], with the languages of the video that are archived, if there are any.
     async fn not_archived_in(&self, video: VideoId, selectors: &[TrackSelector]) -> UnavailableTranscript {
-        let tracks = self.transcripts.tracks(&video).await.unwrap_or_default();
-        let tracks = tracks.into_iter().filter(|archived| !archived.selectors.is_empty());
+        let tracks = self.transcripts.tracks(&video).await;
+        let tracks = tracks.inspect_err(|error| tracing::warn!(%video, %error, "known tracks not read"));
+        let tracks = tracks.unwrap_or_default().into_iter().filter(|archived| !archived.selectors.is_empty());
         let languages: Vec<_> =
             tracks.map(|archived| archived.track).filter(|track| !track.is_unreadable()).collect();
         let missing = self.not_archived(VideoLink::Video(video));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use transcript_core::{Error, ErrorKind, Result, Retry};
+use transcript_core::{Error, Result, retry::with_timeout};
 #[cfg(feature = "lookup")]
 use transcript_core::{
     ids::WalletId,
@@ -103,21 +103,16 @@ impl StoreHealth {
 fn check_damage(figures: &[StoreFigures], store: &str) -> Result<()> {
     if figures.iter().any(|figures| figures.store == store && figures.is_damaged) {
         let message = "the last write failed because stored data is damaged: restore a backup";
-        return Err(Error::new(ErrorKind::Corrupt, Retry::Never, message));
+        return Err(Error::corrupt(message));
     }
     Ok(())
-}
-
-async fn with_timeout(timeout: Duration, answer: impl Future<Output = Result<()>>) -> Result<()> {
-    let result = tokio::time::timeout(timeout, answer).await;
-    result.unwrap_or_else(|_| Err(Error::unavailable("the store did not respond in time")))
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
-    use transcript_core::memory::MemoryArchive;
+    use transcript_core::{Retry, memory::MemoryArchive};
 
     use super::*;
     use crate::{CustomPorts, Options, Verbatim};

@@ -80,25 +80,19 @@ impl RequestCounts {
 /// Starts the sweeps, which also set the clock to the database time.
 fn start_sweeps(ledger: Arc<dyn Ledger>, clock: Arc<SystemClock>, servers: ServerGroup) -> JobHandle {
     JobHandle::start(&Handle::current(), |stopped| {
-        let round = move || sweep_as_leader(Arc::clone(&ledger), Arc::clone(&clock), servers.clone());
+        let round = move || {
+            let (ledger, clock, servers) = (Arc::clone(&ledger), Arc::clone(&clock), servers.clone());
+            async move {
+                let clock = clock.as_ref();
+                if let Err(error) = servers.sync_clock(clock).await {
+                    tracing::debug!(%error, "database time read failed");
+                }
+                let round = sweep(ledger.as_ref(), clock);
+                servers.run_as_leader(LEADER_NAME, clock, SWEEP_INTERVAL, round).await.unwrap_or(Ok(()))
+            }
+        };
         stopped.repeat("hold sweep", SWEEP_INTERVAL, round)
     })
-}
-
-async fn sweep_as_leader(
-    ledger: Arc<dyn Ledger>,
-    clock: Arc<SystemClock>,
-    servers: ServerGroup,
-) -> Result<()> {
-    if let Err(error) = servers.sync_clock(&clock).await {
-        tracing::debug!(%error, "database time read failed");
-    }
-    if !servers.try_lead(LEADER_NAME, clock.as_ref(), SWEEP_INTERVAL).await {
-        return Ok(());
-    }
-    let swept = sweep(ledger.as_ref(), clock.as_ref()).await;
-    servers.release_lead(LEADER_NAME, clock.as_ref()).await;
-    swept
 }
 
 /// Expires all overdue holds, then shortens those of a clock that was corrected since.

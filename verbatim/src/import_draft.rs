@@ -133,7 +133,9 @@ impl ImportDraft {
     pub fn set_video(&mut self, video: VideoId) -> Result<()> {
         match &self.video {
             Some(own) if *own != video => {
-                Err(Error::invalid(format!("the body names the video {own}, not {video}")))
+                let name = |video: &VideoId| format!("{} {}", video.platform().name(), video.id());
+                let message = format!("the body names the video {}, not {}", name(own), name(&video));
+                Err(Error::invalid(message))
             }
             _ => {
                 self.video = Some(video);

@@ -28,7 +28,9 @@ impl JobHandle {
         Self { stop: Some(stop), task: runtime.spawn(job(Stopped(stopped))) }
     }
 
-    /// Stops the job and waits for its end. Mails that are being sent are finished; another running call is dropped.
+    /// Stops the job and waits for its end.
+    ///
+    /// A mail that is being sent has 30 seconds, a webhook five; another running call is dropped.
     pub async fn stop(mut self) {
         drop(self.stop.take());
         // A panic was logged where it happened.

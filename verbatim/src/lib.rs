@@ -16,7 +16,7 @@
 //! | [`Options`] | plain structures: storage, suppliers, platform access, limits; methods that begin with `with_` |
 //! | [`Verbatim::open`] | opens the storage and assembles all parts |
 //! | [`Verbatim::get`] | an archived transcript, or a fetched and archived one; otherwise the failure reason |
-//! | [`Verbatim::get_many`], [`Batch`] | many transcripts, as a stream with progress; waits for paused sources |
+//! | [`Verbatim::get_many`], [`Batch`] | many transcripts, as a stream with progress; waits for paused sources, and for servers |
 //! | [`Verbatim::videos`], [`Verbatim::video_page`] | the videos of a playlist, channel or search, as a stream or page by page |
 //! | [`Verbatim::tools`] | [`ArchiveTools`]: import, export, search, refresh and operator functions |
 //! | [`ArchiveTools::import`] | imports caption files (WebVTT, SRT, TTML, …) |

@@ -32,12 +32,12 @@ pub(crate) fn start_if_selling(
 fn start(runtime: &Handle, payments: watch::Receiver<Payments>, leader: SweepLeader) -> JobHandle {
     let refunds_since = Arc::new(Mutex::new(None));
     let round = move || {
-        let newest = payments.borrow().clone();
-        let sweep = sweep_as_leader(newest, leader.clone(), Arc::clone(&refunds_since));
+        let SweepLeader { servers, clock } = leader.clone();
+        let sweep = sweep(payments.borrow().clone(), Arc::clone(&refunds_since));
         async move {
             // Each part logs its own error, and the pause after it is the same: an unavailable provider is not called
             // more often.
-            sweep.await;
+            servers.run_as_leader(LEADER_NAME, clock.as_ref(), LEAD_TIMEOUT, sweep).await;
             Ok(())
         }
     };
@@ -49,18 +49,6 @@ fn start(runtime: &Handle, payments: watch::Receiver<Payments>, leader: SweepLea
 struct SweepLeader {
     servers: ServerGroup,
     clock: Arc<SystemClock>,
-}
-
-async fn sweep_as_leader(
-    payments: Payments,
-    leader: SweepLeader,
-    refunds_since: Arc<Mutex<Option<Timestamp>>>,
-) {
-    let SweepLeader { servers, clock } = &leader;
-    if servers.try_lead(LEADER_NAME, clock.as_ref(), LEAD_TIMEOUT).await {
-        sweep(payments, refunds_since).await;
-        servers.release_lead(LEADER_NAME, clock.as_ref()).await;
-    }
 }
 
 /// Runs one sweep. `refunds_since` is the start of the next refund query.

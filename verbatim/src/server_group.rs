@@ -83,6 +83,24 @@ impl ServerGroup {
         Ok(true)
     }
 
+    /// Runs a round of a job if this server leads it, and then releases the lead; `None` if another server leads.
+    ///
+    /// The lead of a round that panics or is dropped expires.
+    pub(crate) async fn run_as_leader<T>(
+        &self,
+        name: &'static str,
+        clock: &dyn Clock,
+        lasting: Duration,
+        round: impl Future<Output = T>,
+    ) -> Option<T> {
+        if !self.try_lead(name, clock, lasting).await {
+            return None;
+        }
+        let ended = round.await;
+        self.release_lead(name, clock).await;
+        Some(ended)
+    }
+
     /// Releases the lead of a job.
     pub(crate) async fn release_lead(&self, name: &'static str, clock: &dyn Clock) {
         #[cfg(feature = "postgres")]

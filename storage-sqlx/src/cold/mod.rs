@@ -28,14 +28,14 @@ use transcript_core::{
     video::VideoId,
 };
 use zstd::{
-    bulk::{Compressor, Decompressor},
+    bulk::Compressor,
     zstd_safe::{find_frame_compressed_size, get_frame_content_size},
 };
 
 pub use dictionary::Dictionary;
 
 use crate::{
-    body::{EncodedBody, damaged, misplaced},
+    body::{EncodedBody, damaged, decompress_with, misplaced},
     codec, words,
 };
 
@@ -218,11 +218,7 @@ fn decompress(frame: &[u8], dictionary: Dictionary) -> Option<Vec<u8>> {
     if LENGTH_MAX < length {
         return None;
     }
-    let mut decompressor = match dictionary.ready() {
-        Some(dictionary) => Decompressor::with_prepared_dictionary(dictionary),
-        None => Decompressor::new(),
-    };
-    decompressor.as_mut().ok()?.decompress(frame, length).ok()
+    decompress_with(frame, length, dictionary.ready()).ok()
 }
 
 fn compressor_error(error: std::io::Error) -> Error {

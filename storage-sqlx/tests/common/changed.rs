@@ -12,7 +12,9 @@ use transcript_core::{
 };
 
 /// A changed video is listed once, with its newest change, until that change is deleted.
-pub(crate) async fn check_changed_videos(archive: &dyn Archive) {
+#[tokio::test]
+async fn changed_videos_are_listed_until_deleted() {
+    let (archive, _place) = crate::archive().await;
     let listed = async || archive.changed_videos(10).await.unwrap();
     let names = async || listed().await.into_iter().map(|changed| changed.video).collect::<Vec<VideoId>>();
     let (mut one, other) =
@@ -59,7 +61,9 @@ pub(crate) async fn check_changed_videos(archive: &dyn Archive) {
 }
 
 /// A video that a search index must read again is listed once, with its newest change, until that change is deleted.
-pub(crate) async fn check_unindexed_videos(archive: &dyn Archive) {
+#[tokio::test]
+async fn unindexed_videos_are_listed_until_deleted() {
+    let (archive, _place) = crate::archive().await;
     let listed = async || archive.unindexed_videos(10).await.unwrap();
     let names = async || listed().await.into_iter().map(|changed| changed.video).collect::<Vec<VideoId>>();
     let clear = async || archive.delete_unindexed_videos(&listed().await).await.unwrap();
@@ -108,14 +112,13 @@ pub(crate) async fn check_unindexed_videos(archive: &dyn Archive) {
 }
 
 /// A search index must read a video again of which a damaged transcript was deleted.
-pub(crate) async fn check_deleted_damage_is_unindexed(
-    archive: &dyn Archive,
-    run: impl AsyncFnOnce(&'static str),
-) {
+#[tokio::test]
+async fn damaged_transcript_deleted_is_unindexed() {
+    let (archive, place) = crate::archive().await;
     let request = super::put_request("aaaaaaaaaaa", "one");
     archive.put(request.clone()).await.unwrap();
     archive.delete_unindexed_videos(&archive.unindexed_videos(10).await.unwrap()).await.unwrap();
-    run("UPDATE bodies SET checksum = 1").await;
+    crate::run_on_archive(&place, "UPDATE bodies SET checksum = 1").await;
     let verify = VerifyArchiveRequest { page: PageRequest::first(), delete_damaged: true };
     let damaged = archive.verify(verify).await.unwrap().damaged;
     assert_eq!(damaged.iter().map(|damaged| damaged.is_deleted).collect::<Vec<_>>(), [true]);
@@ -137,7 +140,8 @@ pub(crate) async fn check_undecodable_track_is_indexed(
     run("UPDATE tracks SET kind = 'spoken' WHERE video LIKE '%aaa'").await;
     let indexer = || {
         let (archive, index) = (Arc::clone(&archive), Arc::clone(&index));
-        Indexer::new(archive, index, Arc::new(FrozenClock), tokio::runtime::Handle::current())
+        let clock = Arc::new(transcript_core::test_doubles::ManualClock::new(super::timestamp(0)));
+        Indexer::new(archive, index, clock, tokio::runtime::Handle::current())
     };
     let index_all = async |indexer: &Indexer| {
         while !indexer.step().await.unwrap().is_idle() {}
@@ -155,15 +159,4 @@ pub(crate) async fn check_undecodable_track_is_indexed(
     archive.put(transcript_core::archive::PutRequest { replace: true, ..one }).await.unwrap();
     assert_eq!(index_all(&indexer()).await, both);
     assert!(archive.unindexed_videos(10).await.unwrap().is_empty());
-}
-
-#[cfg(feature = "search")]
-#[derive(Debug)]
-struct FrozenClock;
-
-#[cfg(feature = "search")]
-impl transcript_core::Clock for FrozenClock {
-    fn now(&self) -> transcript_core::Timestamp {
-        super::timestamp(0)
-    }
 }

@@ -37,7 +37,11 @@ async fn claimed(store: &dyn JobStore, now: i64) -> Vec<String> {
 }
 
 /// A list that cannot be read back delays no other list, and is read once it is repaired.
-pub(crate) async fn check_unreadable_list(store: &dyn JobStore, mut run: impl AsyncFnMut(&str)) {
+#[tokio::test]
+async fn unreadable_list_delays_no_other_list() {
+    let (store, place) = crate::store().await;
+    let store: &dyn JobStore = &*store;
+    let run = async |sql: &str| crate::run_on_store(&place, sql).await;
     for (id, account) in [("a", "one"), ("b", "two")] {
         let list = VideoList::parse("PL0123456789abcdef").unwrap();
         let list = SourceList { list, limit: 9, since: None, is_open: true };
@@ -59,7 +63,11 @@ pub(crate) async fn check_unreadable_list(store: &dyn JobStore, mut run: impl As
 }
 
 /// A job or an item that cannot be read delays no other one.
-pub(crate) async fn check_unreadable_job(store: &dyn JobStore, mut run: impl AsyncFnMut(&str)) {
+#[tokio::test]
+async fn unreadable_job_delays_no_other_job() {
+    let (store, place) = crate::store().await;
+    let store: &dyn JobStore = &*store;
+    let run = async |sql: &str| crate::run_on_store(&place, sql).await;
     create_with_items(store, "a", "one", 1).await;
     create_with_items(store, "b", "two", 1).await;
     create_with_items(store, "c", "three", 2).await;
@@ -75,7 +83,11 @@ pub(crate) async fn check_unreadable_job(store: &dyn JobStore, mut run: impl Asy
 }
 
 /// A paused job that cannot be read does not keep others from being checked.
-pub(crate) async fn check_unreadable_pause(store: &dyn JobStore, mut run: impl AsyncFnMut(&str)) {
+#[tokio::test]
+async fn unreadable_pause_delays_no_other_check() {
+    let (store, place) = crate::store().await;
+    let store: &dyn JobStore = &*store;
+    let run = async |sql: &str| crate::run_on_store(&place, sql).await;
     create_with_items(store, "a", "one", 1).await;
     create_with_items(store, "b", "two", 1).await;
     let limits = ClaimLimits::new(10, u32::MAX);
@@ -91,7 +103,11 @@ pub(crate) async fn check_unreadable_pause(store: &dyn JobStore, mut run: impl A
 }
 
 /// A job or an item that cannot be read is left out of lists, is an error alone, and is deleted with its account.
-pub(crate) async fn check_unreadable_job_in_lists(store: &dyn JobStore, mut run: impl AsyncFnMut(&str)) {
+#[tokio::test]
+async fn unreadable_job_is_left_out_of_lists() {
+    let (store, place) = crate::store().await;
+    let store: &dyn JobStore = &*store;
+    let run = async |sql: &str| crate::run_on_store(&place, sql).await;
     for (id, account) in [("a", "one"), ("b", "one"), ("c", "one"), ("d", "two")] {
         create_with_items(store, id, account, 3).await;
     }
@@ -138,13 +154,14 @@ pub(crate) async fn check_unreadable_job_in_lists(store: &dyn JobStore, mut run:
 }
 
 /// An event that cannot be read delays no other one, and is sent once it is repaired.
-pub(crate) async fn check_unreadable_event(
-    store: &(impl JobStore + WebhookStore),
-    mut run: impl AsyncFnMut(&str),
-) {
+#[tokio::test]
+async fn unreadable_event_delays_no_other_event() {
+    let (store, place) = crate::store().await;
+    let run = async |sql: &str| crate::run_on_store(&place, sql).await;
     let create_with_event = async |id: &str, account: &str| {
         let job = Job::new(JobId::new(id), AccountId::new(account), None, &[], timestamp(0));
-        create(store, Job { callback_url: Some("https://example.org/".to_owned()), ..job }, Vec::new()).await;
+        let callback_url = Some("https://example.org/".to_owned());
+        create(&*store, Job { callback_url, ..job }, Vec::new()).await;
     };
     let leased = async |now: i64, limit: u32| {
         let leased = store.lease_events(timestamp(now), timestamp(now + 60_000), limit).await.unwrap();

@@ -1,10 +1,12 @@
-//! Fixtures and checks for the tests of all databases.
+//! Fixtures and tests of all databases. Each test program has the same functions that create a store or an archive.
 
 pub(crate) mod changed;
 pub(crate) mod charging;
 pub(crate) mod cold;
-pub(crate) mod jobs;
-pub(crate) mod outbox;
+mod concurrency;
+mod conformance;
+mod jobs;
+mod outbox;
 pub(crate) mod words;
 
 use std::{

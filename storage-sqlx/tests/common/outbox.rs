@@ -8,7 +8,10 @@ use transcript_core::{
 use super::timestamp;
 
 /// A mail that cannot be read delays no other one, and is leased again once it is repaired.
-pub(crate) async fn check_unreadable_mail(store: &impl Outbox, mut run: impl AsyncFnMut(&str)) {
+#[tokio::test]
+async fn unreadable_mail_delays_no_other_mail() {
+    let (store, place) = crate::store().await;
+    let run = async |sql: &str| crate::run_on_store(&place, sql).await;
     for id in ["a", "b"] {
         let (kind, to) = ("verify".to_owned(), format!("{id}@example.org"));
         let intent = MailIntent { id: id.to_owned(), kind, to, attempts: 0, language: None };

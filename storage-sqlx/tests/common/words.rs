@@ -39,7 +39,10 @@ pub(crate) fn metadata() -> VideoMetadata {
 }
 
 /// Bytes in the statistics count words, before and after compaction and after a refresh without words.
-pub(crate) async fn check_statistics(archive: &dyn Archive) {
+#[tokio::test]
+async fn words_count_in_statistics() {
+    let (archive, _place) = crate::archive().await;
+    let archive: &dyn Archive = &*archive;
     let bytes = async || archive.stats().await.unwrap().bytes;
     archive.put(speech(1)).await.unwrap();
     let bare = bytes().await;
@@ -66,7 +69,10 @@ pub(crate) async fn check_statistics(archive: &dyn Archive) {
 }
 
 /// Names with spaces and characters that a database cannot store come back as they were.
-pub(crate) async fn check_details(archive: &dyn Archive) {
+#[tokio::test]
+async fn details_hostile_names_are_returned_unchanged() {
+    let (archive, _place) = crate::archive().await;
+    let archive: &dyn Archive = &*archive;
     let mut request = timed_speech(1);
     request.metadata = metadata();
     for name in ["", " ", "a  b", "\0", "\u{1A}0 \"'"] {

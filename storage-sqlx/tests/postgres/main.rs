@@ -1,4 +1,4 @@
-//! The PostgreSQL stores: the conformance suite, and tests with several servers.
+//! The PostgreSQL stores: the tests of all databases, and tests with several servers.
 //!
 //! Each case has its own database on one server, which this binary starts and stops.
 
@@ -9,14 +9,11 @@ mod cold;
 #[path = "../common/mod.rs"]
 mod common;
 mod concurrency;
-mod conformance;
 mod connections;
 mod disconnect;
-mod jobs;
 mod migration;
 mod opening;
 mod outage;
-mod outbox;
 mod pgbouncer;
 #[cfg(feature = "search")]
 mod search;
@@ -27,6 +24,7 @@ mod words;
 
 use std::{sync::Arc, time::Duration};
 
+use sqlx::AssertSqlSafe;
 use storage_sqlx::{PostgresArchive, PostgresOptions, PostgresStore};
 use verbatim_tests_postgres::{Cluster, TestDatabase};
 
@@ -68,4 +66,15 @@ async fn search_index()
 -> (Arc<storage_sqlx::PostgresSearchIndex>, (Arc<PostgresArchive>, TestDatabase<'static>)) {
     let (archive, database) = archive().await;
     (Arc::new(storage_sqlx::PostgresSearchIndex::of_archive(&archive)), (archive, database))
+}
+
+/// Runs statements on another connection to the database of the store.
+async fn run_on_store(database: &TestDatabase<'_>, statements: &str) {
+    let mut connection = opening::foreign_connection(database).await;
+    sqlx::raw_sql(AssertSqlSafe(statements.to_owned())).execute(&mut connection).await.unwrap();
+}
+
+/// As [`run_on_store`]: the database of the archive.
+async fn run_on_archive(database: &TestDatabase<'_>, statements: &str) {
+    run_on_store(database, statements).await;
 }

@@ -6,13 +6,16 @@ use sqlx::AssertSqlSafe;
 use storage_sqlx::{PostgresArchive, PostgresOptions, PostgresSearchIndex};
 use tokio::runtime::Handle;
 use transcript_core::{
-    ErrorKind, PageRequest, Retry, Timestamp,
+    ErrorKind, PageRequest, Retry,
     archive::Archive,
     search::{ArchiveIndex, INDEX_FORMAT, Indexer, RebuildState},
-    time::Clock,
+    test_doubles::ManualClock,
 };
 
-use crate::{common::cold::speech, opening::foreign_connection};
+use crate::{
+    common::{cold::speech, timestamp},
+    opening::foreign_connection,
+};
 
 /// Deleted videos of an index, and a record of how many a transaction deletes.
 const DELETED_VIDEOS: &str = "INSERT INTO search_videos (video, change, generation)
@@ -50,13 +53,8 @@ const SLOW_VIDEO: &str = "CREATE FUNCTION wait() RETURNS TRIGGER LANGUAGE plpgsq
     CREATE TRIGGER wait BEFORE INSERT ON search_terms FOR EACH ROW
         WHEN (NEW.video = 'video_site/cold-000001') EXECUTE FUNCTION wait()";
 
-#[derive(Debug)]
-struct FrozenClock;
-
-impl Clock for FrozenClock {
-    fn now(&self) -> Timestamp {
-        Timestamp::from_millis(1_795_132_800_000)
-    }
+fn clock() -> Arc<ManualClock> {
+    Arc::new(ManualClock::new(timestamp(0)))
 }
 
 #[tokio::test]
@@ -73,7 +71,7 @@ async fn search_slow_video_is_left_out() {
     let index: Arc<dyn ArchiveIndex> = Arc::new(index);
     // Each process has one indexer.
     let index_all = async || {
-        let (archive, clock) = (Arc::clone(&archive), Arc::new(FrozenClock));
+        let (archive, clock) = (Arc::clone(&archive), clock());
         let indexer = Indexer::new(archive, Arc::clone(&index), clock, Handle::current());
         while !indexer.step().await.unwrap().is_idle() {}
         let indexed = index.list(PageRequest::first()).await.unwrap().items;
@@ -99,8 +97,7 @@ async fn search_indexes_video_that_user_could_not_read() {
     let index: Arc<dyn ArchiveIndex> = Arc::new(PostgresSearchIndex::of_archive(&archive));
     let archive: Arc<dyn Archive> = Arc::new(archive);
     archive.put(speech(1)).await.unwrap();
-    let indexer =
-        Indexer::new(Arc::clone(&archive), Arc::clone(&index), Arc::new(FrozenClock), Handle::current());
+    let indexer = Indexer::new(Arc::clone(&archive), Arc::clone(&index), clock(), Handle::current());
 
     let refuse = format!("REVOKE SELECT ON bodies, cold FROM owner_{name}");
     sqlx::raw_sql(AssertSqlSafe(refuse)).execute(&mut admin).await.unwrap();

@@ -12,6 +12,10 @@ use verbatim_tests_postgres::TestDatabase;
 
 use crate::common::{check_audit, grant, timestamp};
 
+mod conformance {
+    transcript_core::ledger_conformance!(super::store().await);
+}
+
 /// A store without separate spends while others are running.
 pub(crate) async fn store_in(database: &TestDatabase<'_>) -> Arc<PostgresStore> {
     let options = PostgresOptions { batch_threshold: 0, ..crate::options(database) };

@@ -9,20 +9,10 @@ use transcript_core::{
 use crate::{
     common::{
         cold::{compact, found, speech},
-        words::{check_damaged_track, check_details, check_statistics, metadata, timed_speech},
+        words::{check_damaged_track, metadata, timed_speech},
     },
     opening::foreign_connection,
 };
-
-#[tokio::test]
-async fn words_count_in_statistics() {
-    check_statistics(&*crate::archive().await.0).await;
-}
-
-#[tokio::test]
-async fn details_hostile_names_are_returned_unchanged() {
-    check_details(&*crate::archive().await.0).await;
-}
 
 #[tokio::test]
 async fn words_and_header_damaged_return_corrupt() {

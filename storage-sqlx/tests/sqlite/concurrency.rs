@@ -1,30 +1,17 @@
-//! Several stores on one file, and cancelled callers.
+//! Callers whose runtime ends, and entries that other programs cannot change.
 
 use std::{sync::Arc, time::Duration};
 
 use transcript_core::{
     PageRequest,
-    archive::{Archive, FindOutcome, TrackSelector},
     ids::WalletId,
     ledger::{HoldOutcome, Ledger},
 };
 
 use crate::{
-    common::{self, check_audit, grant, poll_without_runtime, purchased, request, timestamp},
+    common::{check_audit, grant, poll_without_runtime, purchased, request},
     opening::foreign_connection,
 };
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn ledger_two_stores_drain_wallet_to_zero() {
-    let (one, folder) = crate::store().await;
-    common::drain_wallet(one, crate::store_in(folder.path()).await).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn ledger_cancelled_callers_leave_no_partial_write() {
-    let (store, folder) = crate::store().await;
-    common::check_cancelled_callers(store, async || crate::store_in(folder.path()).await as _).await;
-}
 
 #[test]
 fn ledger_runtime_shutdown_leaves_no_partial_write() {
@@ -70,37 +57,6 @@ fn call_after_runtime_shutdown_ends() {
     assert_eq!(balance.available(), 2);
     let error = poll_without_runtime(store.entries(&wallet, PageRequest::first())).unwrap_err();
     assert!(error.message().contains("closed"), "{error}");
-}
-
-#[test]
-fn store_futures_complete_without_runtime() {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let store = runtime.block_on(crate::store_in(folder.path()));
-    let archive = runtime.block_on(crate::archive_in(folder.path()));
-    poll_without_runtime(async {
-        grant(&*store, "bought", "w", 5).await;
-        assert_eq!(store.balance(&WalletId::new("w"), &purchased()).await.unwrap().available(), 5);
-        let kept = archive.put(common::put_request("aaaaaaaaaaa", "words")).await.unwrap();
-        let found =
-            archive.find(&kept.transcript.video, &TrackSelector::Default, timestamp(0)).await.unwrap();
-        let body =
-            archive.stored_body(&kept.transcript.video, &TrackSelector::Default).await.unwrap().unwrap();
-        assert_eq!(body.content_sha256, kept.content_sha256);
-        assert_eq!(found, FindOutcome::Transcript(kept));
-    });
-}
-
-#[tokio::test]
-async fn ledger_special_characters_are_stored_unchanged() {
-    let (store, _folder) = crate::store().await;
-    common::check_texts_stored(&*store).await;
-}
-
-#[tokio::test]
-async fn store_special_characters_are_stored_unchanged() {
-    let (store, _folder) = crate::store().await;
-    common::check_names_stored(&*store).await;
 }
 
 #[tokio::test]

@@ -12,7 +12,7 @@ use transcript_core::{
 
 use crate::{
     common::timestamp,
-    opening::{foreign_connection, run, value},
+    opening::{foreign_connection, value},
 };
 
 const HOUR: i64 = 3_600_000;
@@ -92,29 +92,18 @@ async fn outbox_queue_deletes_old_finished_mails() {
 }
 
 #[tokio::test]
-async fn changed_videos_are_listed_until_deleted() {
+async fn archive_in_file_numbers_changes() {
     let (archive, _folder) = crate::archive().await;
-    crate::common::changed::check_changed_videos(&*archive).await;
-    let (archive, _unindexed) = crate::archive().await;
-    crate::common::changed::check_unindexed_videos(&*archive).await;
+    archive.put(crate::put_request("aaaaaaaaaaa", "one")).await.unwrap();
     assert!(archive.newest_change().await.unwrap().is_some(), "the index of a file is stored apart");
-}
-
-#[tokio::test]
-async fn damaged_transcript_deleted_is_unindexed() {
-    let (archive, folder) = crate::archive().await;
-    let file = folder.path().join("archive.db");
-    crate::common::changed::check_deleted_damage_is_unindexed(&*archive, async |damage| run(&file, damage))
-        .await;
 }
 
 #[cfg(feature = "search")]
 #[tokio::test]
 async fn undecodable_track_is_indexed_for_search() {
     let ((archive, folder), (index, _index)) = (crate::archive().await, crate::search_index().await);
-    let file = folder.path().join("archive.db");
     crate::common::changed::check_undecodable_track_is_indexed(archive, index, async |damage| {
-        run(&file, damage);
+        crate::run_on_archive(&folder, damage).await;
     })
     .await;
 }

@@ -1,4 +1,4 @@
-//! The SQLite stores through their public API: the conformance suite, and tests specific to files.
+//! The SQLite stores through their public API: the tests of all databases, and tests specific to files.
 
 #![allow(clippy::unwrap_used, reason = "a failed test should panic")]
 
@@ -7,14 +7,13 @@ mod cold;
 #[path = "../common/mod.rs"]
 mod common;
 mod concurrency;
-mod conformance;
 mod crash;
 mod housekeeping;
-mod jobs;
 mod migration;
 mod opening;
-mod outbox;
 mod point_reads;
+#[cfg(feature = "search")]
+mod search;
 mod stored;
 mod sync;
 mod vectors;
@@ -34,8 +33,8 @@ async fn store() -> (Arc<SqliteStore>, TempDir) {
 }
 
 /// The store in a folder.
-async fn store_in(folder: &Path) -> Arc<SqliteStore> {
-    Arc::new(SqliteStore::open(SqliteOptions::new(folder.join("verbatim.db"))).await.unwrap())
+async fn store_in(folder: impl AsRef<Path>) -> Arc<SqliteStore> {
+    Arc::new(SqliteStore::open(SqliteOptions::new(folder.as_ref().join("verbatim.db"))).await.unwrap())
 }
 
 /// A new archive in its own folder.
@@ -45,8 +44,8 @@ async fn archive() -> (Arc<SqliteArchive>, TempDir) {
 }
 
 /// The archive in a folder.
-async fn archive_in(folder: &Path) -> Arc<SqliteArchive> {
-    Arc::new(SqliteArchive::open(SqliteOptions::new(folder.join("archive.db"))).await.unwrap())
+async fn archive_in(folder: impl AsRef<Path>) -> Arc<SqliteArchive> {
+    Arc::new(SqliteArchive::open(SqliteOptions::new(folder.as_ref().join("archive.db"))).await.unwrap())
 }
 
 /// A new search index in its own folder.
@@ -55,4 +54,14 @@ async fn search_index() -> (Arc<storage_sqlx::SqliteSearchIndex>, TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let options = SqliteOptions::new(folder.path().join("search/index.db"));
     (Arc::new(storage_sqlx::SqliteSearchIndex::open(options).await.unwrap()), folder)
+}
+
+/// Runs statements on another connection to the file of the store.
+async fn run_on_store(folder: &TempDir, statements: &str) {
+    opening::run(&folder.path().join("verbatim.db"), statements);
+}
+
+/// Runs statements on another connection to the file of the archive.
+async fn run_on_archive(folder: &TempDir, statements: &str) {
+    opening::run(&folder.path().join("archive.db"), statements);
 }

@@ -12,8 +12,10 @@ use super::{
 use crate::{
     directory::{Account, AccountKey, AccountRef, Directory},
     error::{Error, ErrorKind, Result, Retry},
-    ids::{AccountId, GrantId},
-    ledger::{Entry, GrantOutcome, GrantRequest},
+    ids::{AccountId, GrantId, WalletId},
+    ledger::{
+        Entry, EntryKind, GrantOutcome, GrantRequest, Pool, PoolBalance, RevokeOutcome, RevokeRequest, Terms,
+    },
     page::{Page, PageRequest},
 };
 
@@ -26,6 +28,33 @@ pub struct AccountView {
     pub effective_plan: EffectivePlan,
     /// Its credits now.
     pub credits: CreditBalance,
+}
+
+/// Purpose of the entry of a revoked grant.
+const REVOKE_MEMO: &str = "taken back by the operator";
+/// Pages of entries that are searched for a grant: of an account with more, only young grants are revoked.
+const GRANT_PAGES_MAX: u32 = 1_000;
+
+/// A grant among the entries of a wallet.
+struct FoundGrant {
+    id: GrantId,
+    amount: u64,
+    is_revoked: bool,
+    /// Credits that were purchased after it.
+    purchased_since: u64,
+}
+
+/// A grant of an operator that was revoked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RevokedGrant {
+    /// The account with its credits now.
+    pub view: AccountView,
+    /// Credits that were taken back.
+    pub taken: u64,
+    /// Credits of the grant that were spent or held, and are not taken back.
+    pub shortfall: u64,
+    /// Whether the grant was revoked before, by an earlier call or an earlier try of this one.
+    pub is_repeated: bool,
 }
 
 /// The stored data of an account, for its owner, without its ledger entries: [`AccountAdmin::statement`] lists them.
@@ -125,11 +154,41 @@ impl AccountAdmin {
                 GrantOutcome::Granted { .. } => Ok((admin.view(account).await?, false)),
                 GrantOutcome::Exists => Ok((admin.view(account).await?, true)),
                 GrantOutcome::Conflict => {
-                    let message =
-                        format!("grant {} exists for another account or amount; use a new id", grant.id);
-                    Err(Error::new(ErrorKind::Conflict, Retry::Never, message))
+                    let name = grant.id.operator_name().unwrap_or(grant.id.as_str());
+                    Err(conflict(format!("grant {name} exists for another account or amount; use a new id")))
                 }
             }
+        };
+        self.context.transcripts.task(work).await?
+    }
+
+    /// Revokes an operator's grant, once: takes its credits back, as far as they are available.
+    ///
+    /// `name` is that of [`GrantId::operator_grant`].
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] if there is no such account, or the account has no such grant;
+    /// [`ErrorKind::Conflict`] for purchased credits, which a refund takes back, and if credits that were purchased
+    /// after the grant would be taken; the errors of the ports.
+    pub async fn revoke_grant(self: &Arc<Self>, selector: &str, name: &str) -> Result<RevokedGrant> {
+        let (admin, selector, name) = (Arc::clone(self), selector.to_owned(), name.to_owned());
+        let work = async move {
+            let account = admin.find(&selector).await?;
+            let found = admin.find_grant(&account.wallet, &name).await?;
+            admin.check_revocable(&account.wallet, &found).await?;
+            let (id, grant, amount) = (revocation_id(&found.id), found.id, found.amount);
+            let revoke =
+                RevokeRequest { id, grant, amount, now: admin.context.now(), memo: REVOKE_MEMO.to_owned() };
+            let outcome = admin.context.retry_store(|| admin.credits.ledger.revoke(revoke.clone())).await?;
+            let (taken, shortfall, is_repeated) = match outcome {
+                RevokeOutcome::Revoked { taken, shortfall } => (taken, shortfall, false),
+                RevokeOutcome::Exists { taken, shortfall } => (taken, shortfall, true),
+                RevokeOutcome::GrantNotFound => return Err(grant_not_found()),
+                RevokeOutcome::Conflict => {
+                    return Err(conflict(format!("the id {} has another use", revoke.id)));
+                }
+            };
+            Ok(RevokedGrant { view: admin.view(account).await?, taken, shortfall, is_repeated })
         };
         self.context.transcripts.task(work).await?
     }
@@ -219,6 +278,59 @@ impl AccountAdmin {
         Err(account_not_found())
     }
 
+    /// The grant of this name in a wallet. The newest entries are read first: a wrong grant is young.
+    async fn find_grant(&self, wallet: &WalletId, name: &str) -> Result<FoundGrant> {
+        let (id, mut page) = (GrantId::operator_grant(name), PageRequest::first());
+        let (mut revoked, mut purchased_since) = (Vec::new(), 0_u64);
+        for _ in 0..GRANT_PAGES_MAX {
+            let read = || self.credits.ledger.recent_entries(wallet, page.clone());
+            let entries = self.context.retry_store(read).await?;
+            for entry in entries.items {
+                let (cause, amount) = (GrantId::new(entry.cause), entry.amount);
+                match entry.kind {
+                    EntryKind::Granted if cause == id || cause.as_str() == name => {
+                        let is_revoked = revoked.contains(&revocation_id(&cause));
+                        return Ok(FoundGrant { id: cause, amount, is_revoked, purchased_since });
+                    }
+                    EntryKind::Granted if cause.operator_name().is_none() => {
+                        purchased_since = purchased_since.saturating_add(amount);
+                    }
+                    EntryKind::Revoked { .. } => revoked.push(cause),
+                    _ => {}
+                }
+            }
+            match entries.next {
+                Some(next) => page.after = Some(next),
+                None => return Err(grant_not_found()),
+            }
+        }
+        Err(grant_not_found())
+    }
+
+    /// Refuses to revoke a purchase, or to take credits that were purchased after a grant. The credits of a wallet are
+    /// one sum: those of the grant, and older ones, count as spent first.
+    async fn check_revocable(&self, wallet: &WalletId, grant: &FoundGrant) -> Result<()> {
+        let FoundGrant { id, amount, is_revoked, purchased_since } = grant;
+        if id.operator_name().is_none() {
+            return Err(conflict(format!(
+                "{id} is a purchase: refund it at the payment provider, which takes its credits back"
+            )));
+        }
+        if *is_revoked || *purchased_since == 0 {
+            return Ok(());
+        }
+        let terms = Terms { pools: vec![Pool::Purchased], resets_at: None };
+        let balance = self.context.retry_store(|| self.credits.ledger.balance(wallet, &terms)).await?;
+        let available: u64 = balance.pools.iter().map(PoolBalance::available).sum();
+        if available < amount.saturating_add(*purchased_since) {
+            return Err(conflict(format!(
+                "credits of this grant are spent or held, and the account has bought {purchased_since} since, which \
+                 must not be taken: {available} are left"
+            )));
+        }
+        Ok(())
+    }
+
     /// All orders of an account, oldest first.
     pub(super) async fn orders_of(&self, account: &Account) -> Result<Vec<Order>> {
         let policy = self.context.transcripts.options().request_policy();
@@ -230,6 +342,20 @@ impl AccountAdmin {
         let credits = self.credits.balance(&account).await?;
         Ok(AccountView { account, effective_plan, credits })
     }
+}
+
+fn revocation_id(grant: &GrantId) -> GrantId {
+    GrantId::new(format!("revoke-{grant}"))
+}
+
+#[cold]
+fn conflict(message: String) -> Error {
+    Error::new(ErrorKind::Conflict, Retry::Never, message)
+}
+
+#[cold]
+fn grant_not_found() -> Error {
+    Error::new(ErrorKind::NotFound, Retry::Never, "the account has no grant with this id")
 }
 
 #[cold]

@@ -157,6 +157,23 @@ impl Admission {
         self.admit_caller(caller, request).await
     }
 
+    /// Admits a request without an idempotency key, which is no replay.
+    ///
+    /// # Errors
+    /// [`V1Error::Unauthorized`]; [`V1Error::RateLimited`]; [`V1Error::Internal`].
+    ///
+    /// # Cancellation
+    /// Dropping the future leaves nothing held.
+    pub async fn admit_unkeyed(
+        self: &Arc<Self>,
+        route: V1Endpoint,
+        bearer: Option<&str>,
+    ) -> Result<RequestGuard, V1Error> {
+        let caller = self.authenticate(bearer).await?;
+        let (admission, guard) = (Arc::clone(self), RequestGuard::new(&self.credits, caller, route));
+        self.context.task(async move { admission.count_request(guard).await }).await
+    }
+
     /// Authenticates a bearer credential: the first check of [`Admission::admit`], before a body is read.
     ///
     /// # Errors
@@ -195,14 +212,22 @@ impl Admission {
         {
             return Ok(V1Admission::Replayed(response));
         }
-        match self.limits.count_request(&guard.caller().account, self.context.now()).await {
-            Ok(rate) => guard.set_rate(rate),
-            Err(error) => return Err(guard.reject(error).await),
-        }
+        let guard = self.count_request(guard).await?;
         if let Some(error) = malformed {
             return Err(guard.reject(error).await);
         }
         Ok(V1Admission::Admitted(Box::new(guard)))
+    }
+
+    /// Counts a request for the account's rate limit.
+    async fn count_request(&self, mut guard: RequestGuard) -> Result<RequestGuard, V1Error> {
+        match self.limits.count_request(&guard.caller().account, self.context.now()).await {
+            Ok(rate) => {
+                guard.set_rate(rate);
+                Ok(guard)
+            }
+            Err(error) => Err(guard.reject(error).await),
+        }
     }
 
     /// Acquires the lease of an idempotency key; returns the stored response if there is one to replay.

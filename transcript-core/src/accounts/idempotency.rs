@@ -6,6 +6,7 @@ use async_trait::async_trait;
 
 use crate::{
     error::Result,
+    headers::{X_CACHE, X_CREDITS_REMAINING},
     ids::Holder,
     time::{LEASE_MAX, Timestamp},
 };
@@ -19,6 +20,39 @@ pub struct StoredResponse {
     pub headers: Vec<StoredHeader>,
     /// The body.
     pub body: Vec<u8>,
+}
+
+impl StoredResponse {
+    /// Media type of the JSON of both APIs.
+    pub const JSON: &'static str = "application/json; charset=utf-8";
+
+    /// A response with a body of JSON.
+    pub fn json(status: u16, body: Vec<u8>) -> Self {
+        let mut response = Self { status, headers: Vec::new(), body };
+        response.push("content-type", Self::JSON);
+        response
+    }
+
+    /// Adds whether the transcript is from the archive, and the remaining credits.
+    #[must_use]
+    pub fn with_origin(mut self, from_cache: bool, credits_remaining: Option<u64>) -> Self {
+        self.push(X_CACHE, if from_cache { "HIT" } else { "MISS" });
+        if let Some(credits) = credits_remaining {
+            self.push(X_CREDITS_REMAINING, &credits.to_string());
+        }
+        self
+    }
+
+    /// Adds a header.
+    pub(super) fn push(&mut self, name: &str, value: &str) {
+        self.headers.push(StoredHeader { name: name.to_ascii_lowercase(), value: value.to_owned() });
+    }
+
+    /// The value of a header, by its name in any case.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let found = self.headers.iter().find(|header| header.name.eq_ignore_ascii_case(name));
+        found.map(|header| header.value.as_str())
+    }
 }
 
 /// A header of a response.

@@ -146,7 +146,10 @@ impl AccountKeys {
                 // The key exists: it is returned whether or not the ledger is available.
                 let credits_remaining = match first {
                     true => Some(effective_plan.plan_credits),
-                    false => self.credits.balance(&account).await.ok().map(|credits| credits.remaining),
+                    false => {
+                        let credits = self.credits.balance(&account).await;
+                        credits.map_err(V1Error::from_store_error).ok().map(|credits| credits.remaining)
+                    }
                 };
                 Some(VerifyOutcome::Issued(IssuedAccountKey {
                     account: account.id,

@@ -54,7 +54,7 @@ pub mod webhooks;
 
 use std::sync::Arc;
 
-pub use admin::{AccountAdmin, AccountExport, AccountView};
+pub use admin::{AccountAdmin, AccountExport, AccountView, RevokedGrant};
 pub use admission::{Admission, V1Admission, V1Endpoint, V1Request};
 pub(crate) use authenticate::BLOCKED;
 pub use authenticate::{AccountPrincipal, Authenticator};

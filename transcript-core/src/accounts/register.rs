@@ -70,7 +70,7 @@ impl AccountKeys {
                 return Err(V1Error::rate_limited(
                     "Too many registrations came from your network",
                     // Network digests change at midnight, and with them the counts.
-                    retry_after_ms.min(wait_ms(now, AllowancePeriod::Day.end(now))),
+                    retry_after_ms.min(now.millis_until(AllowancePeriod::Day.end(now))),
                 ));
             }
             // Separate from the network's limit, which counts every attempt.
@@ -131,9 +131,4 @@ impl AccountKeys {
         };
         MailSender::new(deps, notifier)
     }
-}
-
-/// The time until `until`, in milliseconds.
-fn wait_ms(now: Timestamp, end: Timestamp) -> u64 {
-    u64::try_from(end.since(now).as_millis()).unwrap_or(u64::MAX)
 }

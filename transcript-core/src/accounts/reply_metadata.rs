@@ -54,8 +54,7 @@ impl ReplyMetadata {
 
 /// Marks a response as that of a repeated request.
 pub(super) fn mark_replayed(response: &mut StoredResponse) {
-    let name = headers::IDEMPOTENT_REPLAYED.to_ascii_lowercase();
-    response.headers.push(StoredHeader { name, value: "true".to_owned() });
+    response.push(headers::IDEMPOTENT_REPLAYED, "true");
 }
 
 fn parse_hold(entry: &str) -> Option<CreditHold> {

@@ -188,8 +188,7 @@ fn length(vector: &[i8]) -> f32 {
 }
 
 fn corrupt(what: &str) -> Error {
-    let message = format!("the embedding model returned {what}");
-    Error::new(crate::ErrorKind::Corrupt, crate::Retry::Never, message)
+    Error::corrupt(format!("the embedding model returned {what}"))
 }
 
 #[cfg(test)]

@@ -36,7 +36,7 @@ const SUMMARY_PARTS: usize = 5;
 /// Maximum of passages in a list; each equal part has one if it has a good one.
 const LIST_PARTS: usize = 8;
 /// Longest quotation, in characters. Only a passage of one long segment is longer.
-const QUOTED_CHARS_MAX: usize = 600;
+pub(super) const QUOTED_CHARS_MAX: usize = 600;
 
 /// Answers with passages word for word, at once and without a network call.
 ///

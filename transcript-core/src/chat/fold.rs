@@ -6,6 +6,10 @@
 use std::{iter::once, ops::Range};
 
 use icu_normalizer::DecomposingNormalizerBorrowed;
+use icu_properties::{
+    CodePointMapData,
+    props::{GeneralCategory, GeneralCategoryGroup},
+};
 
 use crate::transcript::is_unspaced;
 use crate::transcript::script::{Script, char_script};
@@ -21,6 +25,8 @@ const WIDENED_MAX: usize = 64;
 /// A match is rejected if it is longer than this factor times the quotation plus [`MATCH_EXTRA_BYTES`].
 const MATCH_LENGTH_FACTOR: usize = 8;
 const MATCH_EXTRA_BYTES: usize = 256;
+/// Letters with which Hebrew joins "and", "the", "that", "in", "as", "to" and "from" to the next word.
+pub(super) const HEBREW_PREFIXES: [char; 7] = ['ו', 'ה', 'ש', 'ב', 'כ', 'ל', 'מ'];
 
 /// Calls `each` for every letter and digit of a character's folded form.
 ///
@@ -213,9 +219,45 @@ pub(crate) fn is_point(c: char) -> bool {
         | '\u{6D6}'..='\u{6DC}' | '\u{6DF}'..='\u{6E4}' | '\u{6E7}'..='\u{6E8}' | '\u{6EA}'..='\u{6ED}')
 }
 
-/// Whether a character only modifies the letter before it.
+/// Whether a character modifies the letter before it, or stands within a word.
+///
+/// Punctuation between words is none: a maqaf joins Hebrew words as a hyphen does, and Ethiopic has a sign for a space.
 pub(crate) fn is_mark(c: char) -> bool {
-    !c.is_ascii() && !c.is_alphanumeric() && !c.is_whitespace() && char_script(c) != Script::Common
+    !c.is_ascii()
+        && !c.is_alphanumeric()
+        && !c.is_whitespace()
+        && char_script(c) != Script::Common
+        && (is_word_sign(c) || !is_punctuation(c))
+}
+
+fn is_punctuation(c: char) -> bool {
+    GeneralCategoryGroup::Punctuation.contains(CodePointMapData::<GeneralCategory>::new().get(c))
+}
+
+/// Whether a character is punctuation that stands within a word: the stress and question marks of Armenian, geresh and
+/// gershayim, the signs of Arabic numbers, the sign between Tibetan syllables, and hyphens of Mongolian.
+fn is_word_sign(c: char) -> bool {
+    matches!(c,
+        '\u{55A}'..='\u{55C}' | '\u{55E}' | '\u{55F}' | '\u{5F3}' | '\u{5F4}' | '\u{66A}'..='\u{66C}'
+        | '\u{F0B}' | '\u{F0C}' | '\u{1806}' | '\u{180A}')
+}
+
+/// The geresh or gershayim for which an apostrophe or a quotation mark between two Hebrew letters is written.
+///
+/// Behind prefixes alone and before several letters, a mark may open a quotation instead.
+pub(crate) fn hebrew_sign(before: &str, mark: char, after: &str) -> Option<char> {
+    let sign = match mark {
+        '"' | '“' | '”' | '„' | '＂' => '\u{5F4}',
+        '\'' | '‘' | '’' => '\u{5F3}',
+        _ => return None,
+    };
+    let is_no_point = |c: &char| !is_point(*c);
+    let is_letter = |c: &char| matches!(c, 'א'..='ת');
+    let following = after.chars().filter(is_no_point).take(2).take_while(is_letter).count();
+    let mut word = before.chars().rev().filter(is_no_point).take_while(is_letter).peekable();
+    let is_joined = word.peek().is_some()
+        && (following == 1 || (following > 1 && word.any(|letter| !HEBREW_PREFIXES.contains(&letter))));
+    is_joined.then_some(sign)
 }
 
 #[cfg(test)]
@@ -278,6 +320,38 @@ mod tests {
         assert_eq!(found("the rules are strict", "the rules are relaxed"), None);
         assert_eq!(found("anything", "?!"), None);
         assert_eq!(found("", "a"), None);
+    }
+
+    #[test]
+    fn mark_stands_within_word() {
+        for c in ['\u{301}', '\u{94D}', '\u{200C}', '՞', '׳', '״', '٫', '་'] {
+            assert!(is_mark(c), "{c}");
+        }
+        for c in ['־', '׃', '׀', '֊', '։', '՝', '፡', '።', '۔', '။', '។', '།', '。', '-'] {
+            assert!(!is_mark(c), "{c}");
+        }
+    }
+
+    #[test]
+    fn hebrew_sign_is_within_word() {
+        for (before, mark, after, expect) in [
+            ("עם ד", '"', "ר לוי", Some('״')),
+            ("צה", '”', "ל\"", Some('״')),
+            ("ב", '"', "כ", Some('״')),
+            ("מנכ", '"', "לית", Some('״')),
+            ("ד\u{5BC}", '"', "ר\u{5B0}", Some('״')),
+            ("ג", '\'', "ירפה", Some('׳')),
+            ("צ", '’', "יפס", Some('׳')),
+            ("ב", '"', "הארץ\"", None),
+            ("שב", '"', "ידיעות אחרונות\"", None),
+            ("שלום", '"', " לך", None),
+            ("", '"', "שלום", None),
+            ("רח", '\'', " יפו", None),
+            ("don", '\'', "t", None),
+            ("ד", '-', "ר", None),
+        ] {
+            assert_eq!(hebrew_sign(before, mark, after), expect, "{before}{mark}{after}");
+        }
     }
 
     fn check(text: &str, quoted: &str, expect: &str) {

@@ -7,6 +7,7 @@ use super::{
     common_words::CommonWords,
     distance::{LETTERS_MAX, distance},
     generic_words::{is_generic_word, is_saying_verb, language_of_counts},
+    separated_number::is_in_digits,
     stemmer::WordStemmer,
     subject_ngrams::SubjectNgrams,
     tokenizer::{Term, terms},
@@ -311,10 +312,6 @@ impl SearchIndex {
             && (long.starts_with(short) || long.ends_with(short));
         is_compound.then_some(COMPOUND_QUALITY)
     }
-}
-
-fn is_in_digits(word: &str) -> bool {
-    word.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Whether two words have the same letters in any order.

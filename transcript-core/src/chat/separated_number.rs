@@ -72,7 +72,8 @@ impl SeparatedNumber {
     }
 }
 
-fn is_in_digits(word: &str) -> bool {
+/// Whether a word has only digits of ASCII.
+pub(super) fn is_in_digits(word: &str) -> bool {
     word.bytes().all(|byte| byte.is_ascii_digit())
 }
 

@@ -4,7 +4,10 @@ use std::borrow::Cow;
 
 use snowball_stemmers_rs::{Algorithm, Stemmer};
 
-use super::fold::is_point;
+use super::{
+    fold::{HEBREW_PREFIXES, is_point},
+    verb_forms::has_letters,
+};
 
 /// Longest word that is stemmed, in bytes; a longer one is its own stem.
 const WORD_BYTES_MAX: usize = 80;
@@ -22,9 +25,6 @@ const PREFIXED_REST_MIN: usize = 3;
 const FEMININE: char = 'ة';
 const FEMININE_PLURAL: &str = "ات";
 const FEMININE_REST_MIN: usize = 3;
-
-/// What Hebrew words have before them: the article, "and", "that" and prepositions.
-const HEBREW_PREFIXES: [char; 7] = ['ה', 'ו', 'ב', 'ל', 'כ', 'מ', 'ש'];
 
 /// Reduces the words of one language to their stems.
 pub(crate) struct WordStemmer {
@@ -128,10 +128,6 @@ fn stem_arabic<'a>(stemmer: &Stemmer, word: &'a str) -> Cow<'a, str> {
     }
 }
 
-fn has_letters(word: &str, count: usize) -> bool {
-    word.chars().nth(count - 1).is_some()
-}
-
 /// An Arabic word without its article and the conjunction and preposition before it.
 fn without_article(word: &str) -> &str {
     let at_least = |letters: usize| move |rest: &&str| has_letters(rest, letters);
@@ -146,7 +142,7 @@ fn without_article(word: &str) -> &str {
 
 /// A Hebrew word without the letters before it; "and" and "that" also stand before the article.
 fn without_prefix(word: &str) -> &str {
-    let is_long = |rest: &&str| rest.chars().nth(PREFIXED_REST_MIN - 1).is_some();
+    let is_long = |rest: &&str| has_letters(rest, PREFIXED_REST_MIN);
     let after_article = word.strip_prefix(['ו', 'ש']).and_then(|rest| rest.strip_prefix('ה'));
     let rest = after_article.filter(is_long).or_else(|| word.strip_prefix(HEBREW_PREFIXES).filter(is_long));
     rest.unwrap_or(word)

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use icu_normalizer::properties::CanonicalCompositionBorrowed;
 
-use super::fold::{fold_char, folded_digit, fraction_numbers, is_mark, is_point, nasal_sign};
+use super::fold::{fold_char, folded_digit, fraction_numbers, hebrew_sign, is_mark, is_point, nasal_sign};
 use super::separated_number::SeparatedNumber;
 use crate::transcript::is_unspaced;
 use crate::transcript::script::{Script, char_script};
@@ -122,7 +122,9 @@ impl NgramTokenizer {
             if text.is_empty() {
                 self.end_run(&mut each);
             }
-            for c in text.chars() {
+            let mut letters = text.chars();
+            while let Some(c) = letters.next() {
+                let c = hebrew_sign(&self.lower, c, letters.as_str()).unwrap_or(c);
                 self.push_char(c, &mut each);
                 self.position += 1;
             }
@@ -420,6 +422,9 @@ mod tests {
         check("Россию", &["россию", "росси*"]);
         check("كَتَبَ ＷＩＤＥ", &["كتب", "كتب*", "wide", "wide*"]);
         check("Zusam\u{AD}men", &["zusammen", "zusam*"]);
+        check("תל־אביב׃ ہے۔اور", &["תל", "תל*", "אביב", "אביב*", "ہے", "ہے*", "اور", "اور*"]);
+        check("ሰላም፡ለዓለም። լիճ։ձուկ", &["ሰላም", "ሰላም*", "ለዓለም", "ለዓለም*", "լիճ", "լիճ*", "ձուկ", "ձուկ*"]);
+        check("ד״ר ד\"ר ג'ין", &["דר", "דר*", "דר", "דר*", "גין", "גין*"]);
         check("", &[]);
         check("…—", &[]);
     }

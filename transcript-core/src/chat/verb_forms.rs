@@ -114,7 +114,8 @@ fn arabic_verb(word: &str) -> Option<&str> {
     has_letters(verb, ARABIC_LETTERS_MIN).then_some(verb)
 }
 
-fn has_letters(word: &str, count: usize) -> bool {
+/// Whether a word has at least this many letters.
+pub(super) fn has_letters(word: &str, count: usize) -> bool {
     word.chars().nth(count.saturating_sub(1)).is_some()
 }
 

@@ -90,6 +90,7 @@ mod tests {
         check("e", &format!("{} e", "here ".repeat(100)), true);
         check("art don't 很好 state", "我的iPhone很好, don\u{2019}t: state-of-the-art", true);
         check("art warn", "The art of warning", false);
+        check("אביב", "תל־אביב", true);
     }
 
     #[test]

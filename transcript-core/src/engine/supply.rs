@@ -189,7 +189,8 @@ impl EngineInner {
         let span = tracing::debug_span!("supplier", supplier = %slot.name, platform = %key.0.platform());
         let (answer, _permit) = self.call_supplier(slot, request, tracker, permit).instrument(span).await;
         slot.record_call(started.elapsed());
-        let answer = answer.and_then(|supplied| validate(supplied, key, slot));
+        let classify = |failure| classify_invalid(failure, slot.supplier.is_custom());
+        let answer = answer.and_then(|supplied| validate(supplied, key, slot).map_err(classify));
         let now = self.clock.now();
         if let Some(event) = guard.end(&answer, now) {
             self.report_event(event);
@@ -278,6 +279,14 @@ impl EngineInner {
 /// A timeout after too little time is ambiguous: suppliers before this one may have used the time up.
 fn classify_timeout(failure: SupplyError, had_enough_time: bool) -> SupplyError {
     if had_enough_time || *failure.reason() != SupplyReason::Timeout { failure } else { failure.ambiguous() }
+}
+
+/// Invalid output of a custom supplier is a defect of its code, unless it describes the video.
+fn classify_invalid(failure: SupplyError, is_custom: bool) -> SupplyError {
+    match is_custom && !failure.reason().is_about_video() {
+        true => SupplyError::new(SupplyReason::PlatformFault, failure.message()).defect(),
+        false => failure,
+    }
 }
 
 /// Validates a supplier's output, which is untrusted.
@@ -456,6 +465,15 @@ mod tests {
         }
         // It leaves open whether the video has captions.
         assert_eq!(most_significant(vec![none(), defect()]), defect());
+    }
+
+    #[test]
+    fn supply_invalid_output_of_custom_supplier_is_defect() {
+        for reason in [SupplyReason::OtherVideo, SupplyReason::Unreadable] {
+            let classify = |of| classify_invalid(SupplyError::new(reason.clone(), "x"), of);
+            assert!(classify(true).is_defect() && !classify(true).counts_against_supplier());
+            assert_eq!(classify(false), SupplyError::new(reason.clone(), "x"));
+        }
     }
 
     #[test]

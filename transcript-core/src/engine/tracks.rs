@@ -37,8 +37,9 @@ impl Transcripts {
     ///
     /// Without those of the archive if it fails.
     pub async fn available_tracks(&self, video: &VideoId, reported: &[TrackInfo]) -> Vec<TrackInfo> {
-        let known = self.tracks(video).await.unwrap_or_default();
-        self.reported_and_known(video, reported, &known)
+        let known = self.tracks(video).await;
+        let known = known.inspect_err(|error| log_failure!(warn, [%video, %error], "known tracks not read"));
+        self.reported_and_known(video, reported, &known.unwrap_or_default())
     }
 
     /// The tracks of a failure, those of earlier failures of the video, and its known tracks, each once.

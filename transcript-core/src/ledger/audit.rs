@@ -50,14 +50,6 @@ impl EntryTally {
     }
 }
 
-/// Recomputes a wallet's balances from its entries, one for each pool, in order of first use.
-///
-/// # Errors
-/// The number of the first invalid entry; see [`EntryTally::add`].
-pub fn recompute(entries: &[Entry]) -> Result<Vec<PoolBalance>, u64> {
-    tally(entries).map(|tally| tally.pools)
-}
-
 fn tally(entries: &[Entry]) -> Result<EntryTally, u64> {
     let mut tally = EntryTally::default();
     entries.iter().try_for_each(|entry| tally.add(entry))?;
@@ -93,7 +85,7 @@ pub struct BalanceMismatch {
 /// Compares a wallet's balance over all its pools with its entries; empty if they agree.
 ///
 /// # Errors
-/// As [`recompute`].
+/// The number of the first invalid entry; see [`EntryTally::add`].
 pub fn compare(balance: &Balance, entries: &[Entry]) -> Result<Vec<BalanceMismatch>, u64> {
     Ok(tally(entries)?.differences(balance))
 }
@@ -141,8 +133,8 @@ mod tests {
         ]);
         let bought = PoolBalance { pool: Pool::Purchased, spent: 0, held: 4, granted: 9 };
         let day = PoolBalance { pool: bucket(5), spent: 3, held: 0, granted: 0 };
-        assert_eq!(recompute(&entries), Ok(vec![bought.clone(), day.clone()]));
-        assert_eq!(recompute(&[]), Ok(vec![]));
+        assert_eq!(tally(&entries).unwrap().pools(), [bought.clone(), day.clone()]);
+        assert_eq!(tally(&[]), Ok(EntryTally::default()));
         // An allowance's limit is not part of any entry, and an unused pool needs no entries.
         let unused = PoolBalance::unused(Pool::Allowance { bucket: "unused".to_owned(), limit: 3 });
         let stored = [PoolBalance { pool: bucket(7), ..day }, unused, bought];
@@ -159,15 +151,15 @@ mod tests {
             (Pool::Purchased, Spent, 2),
         ];
         let at_once = [(Pool::Purchased, Granted, 9), (bucket(5), Charged, 3), (Pool::Purchased, Charged, 2)];
-        let (separate, at_once) = (recompute(&entries(&separate)), recompute(&entries(&at_once)));
-        assert!(at_once.as_ref().is_ok_and(|pools| pools.len() == 2), "{at_once:?}");
+        let (separate, at_once) = (tally(&entries(&separate)), tally(&entries(&at_once)));
+        assert!(at_once.as_ref().is_ok_and(|tally| tally.pools().len() == 2), "{at_once:?}");
         assert_eq!(at_once, separate);
     }
 
     #[test]
     fn audit_invalid_entry_is_reported() {
         let check = |steps: &[(Pool, EntryKind, u64)], expect: u64| {
-            assert_eq!(recompute(&entries(steps)), Err(expect), "{steps:?}");
+            assert_eq!(tally(&entries(steps)), Err(expect), "{steps:?}");
         };
         check(&[(Pool::Purchased, Held, 1)], 1);
         check(&[(Pool::Purchased, Granted, 2), (Pool::Purchased, Held, 3)], 2);

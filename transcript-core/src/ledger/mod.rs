@@ -156,7 +156,7 @@ pub trait Ledger: fmt::Debug + Send + Sync + 'static {
     /// Lists a wallet's entries, newest first. An unknown wallet has none.
     ///
     /// **Behaviour**: the order is the reverse of [`Ledger::entries`], by number. New entries do not move the next
-    /// page. The default implementation reads all entries of the wallet.
+    /// page. The default implementation reads the entries of the wallet from the oldest on.
     async fn recent_entries(&self, wallet: &WalletId, page: PageRequest) -> Result<Page<Entry>> {
         recent::read_reversed(self, wallet, &page).await
     }

@@ -100,7 +100,10 @@ impl Lookup {
         let (link, availability) = self.resolve_and_find(&flow, link).await?;
         // The usage is read after the work, so that it contains this lookup's own charge.
         let key = match &caller {
-            Ok(LookupPrincipal::Key(key)) => self.keys.usage(key, self.clock.now()).await.ok(),
+            Ok(LookupPrincipal::Key(key)) => {
+                let usage = self.keys.usage(key, self.clock.now()).await;
+                usage.inspect_err(|error| log_failure!(warn, [%error], "key usage not read")).ok()
+            }
             _ => None,
         };
         let languages = self.languages_instead(&flow, &link, &availability).await;
@@ -123,8 +126,10 @@ impl Lookup {
             (VideoLink::Video(video), Availability::Unavailable(none))
                 if flow.request.language.is_some() || none.lacks_language() =>
             {
-                let known = self.known_tracks(flow, video).await.unwrap_or_default();
-                self.transcripts.reported_and_known(video, &none.languages, known)
+                let known = self.known_tracks(flow, video).await;
+                let known =
+                    known.inspect_err(|error| log_failure!(warn, [%video, %error], "known tracks not read"));
+                self.transcripts.reported_and_known(video, &none.languages, known.unwrap_or_default())
             }
             _ => Vec::new(),
         }
@@ -407,11 +412,10 @@ pub(super) fn store_failure_response(error: &Error) -> Availability {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::{ErrorKind, Retry};
 
     #[test]
     fn damage_of_any_store_is_not_blamed_on_archive() {
-        let torn = Error::new(ErrorKind::Corrupt, Retry::Never, "torn");
+        let torn = Error::corrupt("torn");
         let Availability::Unavailable(none) = store_failure_response(&torn) else { panic!("no transcript") };
         assert!(none.message.starts_with("Stored data is damaged: nothing was charged."), "{}", none.message);
     }

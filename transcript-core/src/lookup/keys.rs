@@ -184,7 +184,7 @@ impl LookupKeys {
             let requests = self.limits.new_key(client, now);
             if let Some(limited_ms) = self.limits.check(requests, now).await? {
                 // Network digests change at midnight, so nothing is counted under the new ones yet.
-                let midnight_ms = wait_ms(now, AllowancePeriod::Day.end(now));
+                let midnight_ms = now.millis_until(AllowancePeriod::Day.end(now));
                 return Ok(CreateKeyOutcome::Limited { retry_after_ms: limited_ms.min(midnight_ms) });
             }
         }
@@ -215,7 +215,7 @@ impl LookupKeys {
             AddKeyOutcome::SubjectFull { room_at } => {
                 return Ok(CreateKeyOutcome::SubjectFull {
                     limit: plus_keys,
-                    retry_after_ms: room_at.map(|at| wait_ms(now, at)),
+                    retry_after_ms: room_at.map(|at| now.millis_until(at)),
                 });
             }
         }
@@ -384,11 +384,6 @@ pub(super) fn key_status(key: &LookupKey, usage: KeyUsage, now: Timestamp) -> Ke
         resets_at: usage.period.end(now),
         created_at: key.key.now,
     }
-}
-
-/// Milliseconds until a time.
-fn wait_ms(now: Timestamp, until: Timestamp) -> u64 {
-    u64::try_from(until.since(now).as_millis()).unwrap_or(u64::MAX)
 }
 
 /// A label without surrounding white space; `None` if it shows nothing.

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use super::EntitlementProof;
 use crate::{
     archive::TrackSelector,
+    error::{Error, Result},
     names::names,
     transcript::LanguageTag,
     video::{Platform, VideoId, VideoLink},
@@ -57,6 +58,16 @@ names!(AttributionTag, from_wire {
     AssistantPlugin = "assistant_plugin",
     McpOther = "mcp_other",
 });
+
+impl AttributionTag {
+    /// The tag with this name.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Invalid`] if there is none.
+    pub fn parse(name: &str) -> Result<Self> {
+        Self::from_wire(name).ok_or_else(|| Error::invalid(format!("unknown attribution tag {name:?}")))
+    }
+}
 
 /// A lookup request.
 #[derive(Clone, PartialEq, Eq)]
@@ -124,3 +135,18 @@ pub struct ReferenceError {
 crate::display::display!(ReferenceError, |this| format_args!("{}: {}", this.parameter, this.message));
 
 impl std::error::Error for ReferenceError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attribution_tag_with_unknown_name_is_invalid() {
+        for tag in AttributionTag::ALL {
+            assert_eq!(AttributionTag::parse(tag.as_str()).unwrap(), tag);
+        }
+        let error = AttributionTag::parse("other").unwrap_err();
+        assert_eq!(error.kind(), crate::ErrorKind::Invalid);
+        assert_eq!(error.message(), "unknown attribution tag \"other\"");
+    }
+}

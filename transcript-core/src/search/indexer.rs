@@ -387,7 +387,10 @@ impl Indexer {
             Ok(FindOutcome::Transcript(stored)) => Ok(Some(stored)),
             Ok(FindOutcome::Absence(_) | FindOutcome::Withdrawn | FindOutcome::NotFound) => Ok(None),
             // `archive verify` reports it; the index is complete without it.
-            Err(error) if error.is_unreadable() || error.kind() == ErrorKind::Corrupt => Ok(None),
+            Err(error) if error.is_unreadable() || error.kind() == ErrorKind::Corrupt => {
+                tracing::warn!(video = %track.video, %error, "unreadable transcript left out of the search index");
+                Ok(None)
+            }
             Err(error) => Err(error),
         }
     }

@@ -3,6 +3,7 @@
 use icu_normalizer::ComposingNormalizerBorrowed;
 
 use super::{query::QUERY_CHARS_MAX, tokens::is_alphabetic};
+use crate::chat::fold::hebrew_sign;
 
 const NFC: ComposingNormalizerBorrowed<'static> = ComposingNormalizerBorrowed::new_nfc();
 
@@ -24,7 +25,12 @@ pub(super) fn split(text: &str) -> Vec<QueryPiece> {
     // NFC would reorder the marks of Thai and others, which an index has as they are written.
     let is_composed = !typed.chars().any(is_alphabetic);
     let typed = if is_composed { NFC.normalize(&typed) } else { typed.as_str().into() };
-    let letters: Vec<char> = typed.chars().map(plain_quote).collect();
+    let mut letters = Vec::new();
+    for (at, letter) in typed.char_indices() {
+        let (before, after) = typed.split_at(at);
+        let sign = hebrew_sign(before, letter, after.get(letter.len_utf8()..).unwrap_or_default());
+        letters.push(sign.unwrap_or_else(|| plain_quote(letter)));
+    }
     let mut pieces = Vec::new();
     let mut at = 0;
     while let Some(letter) = letters.get(at) {

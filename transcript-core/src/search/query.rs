@@ -392,6 +392,7 @@ mod tests {
         check("\"3月\" -\"第3章\" \"月\"", "\"3 月\" <月> -\"第 3 章\"");
         check("\"火山3月\" 5人", "\"火山 3 月\" 5&<人>");
         check("\" … \" tea", "tea");
+        check("ד\"ר \"צה\"ל\" ב\"הארץ\" תל־אביב", "דר \"צהל\" ב \"הארץ\" \"תל אביב\"");
         check("the THE sea the OR wave OR wave -a -A \"a b\" \"A b\"", "the sea the|wave \"a b\" -a");
         check("-the -the", "the");
     }

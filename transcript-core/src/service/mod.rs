@@ -29,8 +29,10 @@ use crate::{
     error::Result,
     ids::JobId,
     page::PageRequest,
+    search::SearchParams,
     wire::{
         lookup::{CreateKeyResponse, KeyRequest, KeyStatus},
+        search::SearchResponse,
         v1::{
             AccountInfo, BuyCreditsRequest, ChatAnswer, CreditsCheckout, JobDeliveries, JobInfo, JobList,
             JobRequest, JobResults, PlanCheckout, RegisterRequest, RegisterResponse, RotateKeyResponse,
@@ -91,6 +93,12 @@ pub trait Service: fmt::Debug + Send + Sync + 'static {
     async fn tracks(&self, caller: &Caller, request: ServiceLookup) -> ServiceResult<TrackList> {
         let _ = (caller, request);
         Err(ServiceError::unsupported("This service does not list the tracks of a video."))
+    }
+
+    /// Finds the archived videos whose transcripts match a query, one page a call.
+    async fn search(&self, caller: &Caller, params: SearchParams) -> ServiceResult<SearchResponse> {
+        let _ = (caller, params);
+        Err(no_search())
     }
 
     /// Returns the transcript of a YouTube video for credits.
@@ -211,6 +219,10 @@ pub trait Service: fmt::Debug + Send + Sync + 'static {
         let _ = caller;
         Err(no_jobs())
     }
+}
+
+fn no_search() -> ServiceError {
+    ServiceError::unsupported("This service has no search in the whole archive.")
 }
 
 /// A service without accounts has no jobs.

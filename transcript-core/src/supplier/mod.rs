@@ -88,6 +88,13 @@ pub trait Supplier: fmt::Debug + Send + Sync + 'static {
     /// Describes the supplier; the value never changes.
     fn info(&self) -> SupplierInfo;
 
+    /// Whether this is code of an application: an invalid transcript is then a defect of that code.
+    ///
+    /// Unlike the invalid response of a platform, it neither opens nor closes the circuit breaker.
+    fn is_custom(&self) -> bool {
+        false
+    }
+
     /// Fetches or creates the transcript of a video.
     ///
     /// **Behaviour**

@@ -70,6 +70,7 @@ fn link_table_texts() {
 fn link_surrounding_invisible_characters_are_ignored() {
     check("  https://youtu.be/aB3-_xYz019\t\r\n", "video_site aB3-_xYz019");
     check("\u{feff}https://youtu.be/aB3-_xYz019\u{200b}", "video_site aB3-_xYz019");
+    check("\u{180e}https://youtu.be/aB3-_xYz019\u{34f}", "video_site aB3-_xYz019");
     check("\u{a0}aB3-_xYz019\u{3000}", "video_site aB3-_xYz019");
     check("\u{202a}https://youtu.be/aB3-_xYz019\u{202c}", "video_site aB3-_xYz019");
     check("first line\n\nhttps://youtu.be/aB3-_xYz019\nlast line", "video_site aB3-_xYz019");

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use percent_encoding::percent_decode_str;
 
 use super::VideoId;
+use crate::text::is_blank_sign;
 
 /// Maximum length of the text before a link's path; a host name has at most 253 bytes.
 const AUTHORITY_MAX: usize = 300;
@@ -94,11 +95,7 @@ impl<'a> LinkCandidate<'a> {
 
 /// The text without surrounding white space and invisible characters.
 pub(super) fn trimmed(text: &str) -> &str {
-    text.trim_matches(|c: char| c.is_whitespace() || c.is_control() || is_invisible(c))
-}
-
-fn is_invisible(c: char) -> bool {
-    matches!(c, '\u{AD}' | '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{2069}' | '\u{FEFF}')
+    text.trim_matches(|c: char| c.is_whitespace() || c.is_control() || is_blank_sign(c))
 }
 
 /// The text, decoded once if all of it is a percent-encoded link, as copied from another link's query.

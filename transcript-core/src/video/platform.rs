@@ -43,6 +43,11 @@ impl Platform {
         named.or_else(|| Self::from_wire(name))
     }
 
+    /// The names that people write, in lower case.
+    pub fn input_names() -> [String; 4] {
+        Self::ALL.map(|platform| platform.name().to_ascii_lowercase())
+    }
+
     /// Name for people.
     pub fn name(self) -> &'static str {
         match self {

@@ -31,8 +31,8 @@ use wire::{CompletionRequest, CompletionResponse, ServiceQuirks};
 
 use crate::{
     http::{HttpError, read_body, retry_policy},
+    json,
     openai::{OpenAiEndpoint, ServiceFault, contains, read_error, throttled_retry},
-    social::json,
 };
 
 /// Timeout of a connection attempt.

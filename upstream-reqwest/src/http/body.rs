@@ -3,7 +3,10 @@
 //! The body is decompressed here, not by the HTTP library, which copies it through small buffers: for a response of
 //! about 30 KB one pass takes half the time. A larger one is decompressed while it arrives: memory holds its content only.
 
-use std::io::{BufRead, Read as _, Write as _};
+use std::{
+    io::{Read as _, Write as _},
+    mem,
+};
 
 use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
@@ -52,7 +55,7 @@ pub(super) async fn read_counted(
         }
         if large.is_none() && received.len() + chunk.len() > ONE_PASS_MAX {
             let buffer = large.insert(BodyBuffer::new(is_compressed, max, budget));
-            buffer.add(&std::mem::take(&mut received))?;
+            buffer.add(&mem::take(&mut received))?;
         }
         match &mut large {
             Some(large) => large.add(&chunk)?,
@@ -69,16 +72,16 @@ pub(super) async fn read_counted(
 /// A body that is read in steps, and decompressed while it arrives.
 pub(super) enum BodyBuffer {
     Plain(BodyContent),
-    Packed(Box<write::MultiGzDecoder<BodyContent>>),
+    /// With the decoder of the current member.
+    Packed(Box<write::GzDecoder<BodyContent>>),
 }
 
 impl BodyBuffer {
     /// A buffer for content of at most `max` bytes.
     pub(super) fn new(is_packed: bool, max: usize, budget: Option<&BodyBudget>) -> Self {
-        let share = BodyShare::new(budget);
-        let content = BodyContent { bytes: Vec::new(), counted: None, max, received: 0, share, fault: None };
+        let content = BodyContent::new(max, budget);
         match is_packed {
-            true => Self::Packed(Box::new(write::MultiGzDecoder::new(content))),
+            true => Self::Packed(Box::new(write::GzDecoder::new(content))),
             false => Self::Plain(content),
         }
     }
@@ -102,18 +105,27 @@ impl BodyBuffer {
             Self::Packed(decoder) => decoder,
         };
         // Each turn decompresses a few bytes, so that the content is compared with what it was made from.
-        while !received.is_empty() {
+        while !received.is_empty() && !decoder.get_ref().is_padded {
             match decoder.write(received) {
-                // A decoder that takes nothing would be called without end.
-                Ok(0) => return Err(HttpError::CutOff),
+                // The member has ended; if it has not, it cannot be finished.
+                Ok(0) => {
+                    decoder.try_finish().map_err(|_| decoder.get_mut().take_fault())?;
+                    let content = decoder.get_mut();
+                    if received.first() == Some(&0) {
+                        content.is_padded = true;
+                    } else {
+                        let content = mem::replace(content, BodyContent::new(0, None));
+                        **decoder = write::GzDecoder::new(content);
+                    }
+                }
                 Ok(length) => {
                     decoder.get_mut().received += length;
                     received = received.get(length..).unwrap_or_default();
                 }
-                Err(_) => return Err(decoder.get_mut().fault.take().unwrap_or(HttpError::CutOff)),
+                Err(_) => return Err(decoder.get_mut().take_fault()),
             }
         }
-        Ok(())
+        check_padding(received)
     }
 
     /// The whole content, after the last byte arrived.
@@ -123,9 +135,7 @@ impl BodyBuffer {
             // An empty body is empty whatever its headers say.
             Self::Packed(decoder) if decoder.get_ref().received == 0 => return Ok(Bytes::new()),
             Self::Packed(mut decoder) => {
-                if decoder.try_finish().is_err() {
-                    return Err(decoder.get_mut().fault.take().unwrap_or(HttpError::CutOff));
-                }
+                decoder.try_finish().map_err(|_| decoder.get_mut().take_fault())?;
                 decoder.finish().map_err(|_| HttpError::CutOff)?
             }
         };
@@ -146,11 +156,23 @@ pub(super) struct BodyContent {
     /// Length as sent.
     received: usize,
     share: BodyShare,
+    /// Whether zeros follow the last member.
+    is_padded: bool,
     /// Why the last bytes were not added.
     fault: Option<HttpError>,
 }
 
 impl BodyContent {
+    fn new(max: usize, budget: Option<&BodyBudget>) -> Self {
+        let share = BodyShare::new(budget);
+        Self { bytes: Vec::new(), counted: None, max, received: 0, share, is_padded: false, fault: None }
+    }
+
+    /// Why decompression failed.
+    fn take_fault(&mut self) -> HttpError {
+        self.fault.take().unwrap_or(HttpError::CutOff)
+    }
+
     fn bytes(&self) -> &[u8] {
         self.counted.as_ref().map_or(&self.bytes, CountedContent::as_ref)
     }
@@ -165,7 +187,7 @@ impl BodyContent {
             Some(counted) => counted.add(more)?,
             None if is_extended => {
                 let counted = self.counted.insert(CountedContent::new(self.max)?);
-                counted.add(&std::mem::take(&mut self.bytes))?;
+                counted.add(&mem::take(&mut self.bytes))?;
                 counted.add(more)?;
             }
             None => self.bytes.extend_from_slice(more),
@@ -247,7 +269,7 @@ fn inflate(body: &[u8], max: usize, budget: Option<&BodyBudget>) -> Result<Bytes
     }
     // The last four bytes of gzip data are the claimed length of its last member.
     let claimed = body.last_chunk::<4>().map_or(0, |bytes| u32::from_le_bytes(*bytes));
-    match inflate_from(body, usize::try_from(claimed).unwrap_or(0), max.min(UNCOUNTED_BYTES)) {
+    match inflate_from(&mut &*body, usize::try_from(claimed).unwrap_or(0), max.min(UNCOUNTED_BYTES)) {
         // What is counted is decompressed in steps.
         Err(HttpError::TooLarge) if max > UNCOUNTED_BYTES => {
             let mut buffer = BodyBuffer::new(true, max, budget);
@@ -259,14 +281,24 @@ fn inflate(body: &[u8], max: usize, budget: Option<&BodyBudget>) -> Result<Bytes
 }
 
 /// Decompresses gzip data of at most `max` bytes, which is probably `claimed` bytes long.
-fn inflate_from(body: impl BufRead, claimed: usize, max: usize) -> Result<Bytes, HttpError> {
+fn inflate_from(body: &mut &[u8], claimed: usize, max: usize) -> Result<Bytes, HttpError> {
     let mut whole = Vec::with_capacity(claimed.min(max) + 1);
-    let limit = u64::try_from(max).unwrap_or(u64::MAX).saturating_add(1);
-    match bufread::MultiGzDecoder::new(body).take(limit).read_to_end(&mut whole) {
-        Ok(length) if length > max => Err(HttpError::TooLarge),
-        Ok(_) => Ok(whole.into()),
-        Err(_) => Err(HttpError::CutOff),
+    loop {
+        let limit = (max - whole.len()) as u64 + 1;
+        let member = bufread::GzDecoder::new(&mut *body).take(limit).read_to_end(&mut whole);
+        member.map_err(|_| HttpError::CutOff)?;
+        if whole.len() > max {
+            return Err(HttpError::TooLarge);
+        }
+        if matches!(body.first(), None | Some(0)) {
+            return check_padding(body).map(|()| whole.into());
+        }
     }
+}
+
+/// Checks what follows the last member: zeros are ignored, as `gzip` does.
+fn check_padding(rest: &[u8]) -> Result<(), HttpError> {
+    if rest.iter().all(|byte| *byte == 0) { Ok(()) } else { Err(HttpError::CutOff) }
 }
 
 #[cfg(test)]
@@ -342,8 +374,17 @@ mod tests {
             assert_eq!(read(&packed, piece, content.len()).unwrap(), &content[..]);
             assert_eq!(read(&packed, piece, content.len() - 1), Err(HttpError::TooLarge));
         }
+        for zeros in [1, 9, 600] {
+            let padded = [&packed[..], &vec![0; zeros][..]].concat();
+            assert_eq!(inflate(&padded, content.len()).unwrap(), &content[..]);
+            for piece in [1, 7, packed.len(), usize::MAX] {
+                assert_eq!(read(&padded, piece, content.len()).unwrap(), &content[..], "{zeros} {piece}");
+            }
+        }
         // Of a part that is no member, it is unknown what it had.
-        let ends: [&[u8]; 4] = [&packed[..5], &packed[..packed.len() - 1], b"more", b"\x1f\x8b"];
+        let after_zeros = [&[0; 9][..], &packed[..]].concat();
+        let ends: [&[u8]; 6] =
+            [&packed[..5], &packed[..packed.len() - 1], b"more", b"\x1f\x8b", b"\0\0x", &after_zeros];
         for end in ends {
             let cut_off = [&packed[..], end].concat();
             assert_eq!(inflate(&cut_off, 1_000), Err(HttpError::CutOff), "{end:?}");

@@ -271,8 +271,8 @@ async fn platform_throttling_only_route_is_paused() {
         assert!((280..=300).contains(&left.as_secs()), "{left:?}");
     }
     assert_eq!(platform.requests().len(), 2);
-    let other_site_message = HttpRequest { hosts: &["localhost", "www.youtube.com"], ..page() };
-    let fault = http.session().send(&other_site_message, test_deadline()).await.unwrap_err();
+    let other_platform = HttpRequest { hosts: &["localhost", "www.youtube.com"], ..page() };
+    let fault = http.session().send(&other_platform, test_deadline()).await.unwrap_err();
     assert!(matches!(fault, HttpError::Throttled(_)), "another platform is not paused: {fault:?}");
 }
 

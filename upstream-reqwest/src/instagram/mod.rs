@@ -22,7 +22,7 @@ use transcript_core::{
 use self::request::PLATFORM;
 use crate::{
     http::HttpTransport,
-    social::{Media, MediaSource, PlatformSession, SocialFailure},
+    social::{Media, MediaSource, PlatformSession, SocialFailure, attempt_over_routes},
 };
 
 /// Maximum number of requests per lookup: Instagram rate-limits pages.
@@ -57,12 +57,7 @@ impl MediaSource for InstagramMedia {
     ) -> Result<Media, SupplyError> {
         let mut session =
             PlatformSession::new(&self.http, self.clock.as_ref(), request, monitor, PLATFORM, REQUESTS_MAX);
-        loop {
-            match media(&mut session, request).await {
-                Ok(media) => return session.finish(media),
-                Err(failure) => session.retry_elsewhere(&failure)?,
-            }
-        }
+        attempt_over_routes!(session, media(&mut session, request))
     }
 }
 

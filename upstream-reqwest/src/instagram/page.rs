@@ -5,9 +5,9 @@
 use serde_json::Value;
 
 use super::classify;
-use crate::social::{
-    SocialFailure,
+use crate::{
     json::{self, field},
+    social::SocialFailure,
 };
 
 /// Maximum length of a script that is parsed, in bytes: it takes a hundred times its length in memory.

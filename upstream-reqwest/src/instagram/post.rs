@@ -4,10 +4,9 @@ use base64::{Engine as _, engine::general_purpose};
 use serde_json::Value;
 use transcript_core::{time::Timestamp, transcript::VideoMetadata};
 
-use crate::social::{
-    MediaAddress, SocialFailure, TrackDetails,
+use crate::{
     json::{field, items, parse, path, profile_url, seconds_as_ms, text, timestamp},
-    title,
+    social::{MediaAddress, SocialFailure, TrackDetails, title},
 };
 
 /// Maximum number of parts per post, and of files per video.

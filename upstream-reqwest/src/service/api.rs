@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     http::{HttpError, bearer, build_service_client, read_body},
-    social::json,
+    json,
 };
 
 /// Timeout of a connection attempt.

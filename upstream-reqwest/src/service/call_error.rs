@@ -13,7 +13,7 @@ use transcript_core::{
     wire::{Problem, v1::ErrorBody},
 };
 
-use crate::{http::HttpError, social::json};
+use crate::{http::HttpError, json};
 
 /// Maximum length of a server's message in characters; a longer one is cut.
 const MESSAGE_MAX: usize = 500;

@@ -14,12 +14,14 @@ use transcript_core::{
     accounts::TranscriptParams,
     archive::StoredTranscript,
     ids::JobId,
+    search::SearchParams,
     service::{
         Caller, LookupReply, SERVICE_SUPPLIER, Service, ServiceError, ServiceLookup, ServiceQuestion,
         ServiceReply, ServiceResult, TextFormat, TextResponse, unarchived,
     },
     wire::{
         lookup::{CreateKeyResponse, KeyRequest, KeyStatus},
+        search::SearchResponse,
         v1::{
             AccountInfo, BuyCreditsRequest, ChatAnswer, CreditsCheckout, JobDeliveries, JobInfo, JobList,
             JobRequest, JobResults, PlanCheckout, RegisterRequest, RegisterResponse, RotateKeyResponse,
@@ -86,6 +88,17 @@ impl Service for ServiceClient {
     ) -> ServiceResult<TextResponse> {
         let call = with_proof(lookup(&request, caller.src, Some(format)), caller)?;
         self.send(caller, call, |response| text_reply(response, format)).await
+    }
+
+    async fn search(&self, caller: &Caller, params: SearchParams) -> ServiceResult<SearchResponse> {
+        let SearchParams { query, language, platform, sort, limit, cursor, .. } = params;
+        let mut parameters =
+            vec![("q", query), ("sort", sort.as_str().to_owned()), ("limit", limit.to_string())];
+        parameters.extend(language.map(|language| ("lang", language.as_str().to_owned())));
+        parameters.extend(platform.map(|platform| ("platform", platform.as_str().to_owned())));
+        parameters.extend(cursor.map(|cursor| ("cursor", cursor)));
+        let call = ServiceCall::new(Method::GET, &["api", "search"]);
+        self.json(caller, ServiceCall { query: parameters, ..call }).await
     }
 
     async fn transcript(

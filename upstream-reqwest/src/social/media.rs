@@ -36,6 +36,9 @@ const STAGE: &str = "audio";
 const REPORT_INTERVAL: u64 = 256 << 10;
 /// Number of leading bytes of a file that are checked.
 const HEAD_MAX: usize = 64;
+/// How much shorter than stated audio may be: the larger of five seconds and a twentieth.
+const MISSING_MAX_MS: u64 = 5_000;
+const MISSING_RATIO: u64 = 20;
 
 /// Source of the media of one platform's videos.
 #[async_trait]
@@ -185,6 +188,11 @@ impl MediaAddress {
     fn all(&self) -> impl Iterator<Item = &Url> {
         std::iter::once(&self.url).chain(&self.rest)
     }
+}
+
+/// Whether audio of this length is much shorter than stated: a part of it is missing.
+pub(crate) fn is_shorter(length_ms: u64, stated_ms: u64) -> bool {
+    stated_ms.saturating_sub(length_ms) > MISSING_MAX_MS.max(stated_ms / MISSING_RATIO)
 }
 
 /// A download in progress.

@@ -1,15 +1,17 @@
 //! Shared code of TikTok, Instagram and X: platform sessions with cookies, caption tracks and failures.
+//!
+//! yt-dlp and YouTube use its failures, its checks of captions and its media files, too.
 
 mod failure;
-pub(crate) mod json;
 mod media;
 mod platform_session;
 mod title;
 mod tracks;
 
 pub(crate) use failure::{BLOCKED_PAUSE, SocialFailure, no_language};
+pub(crate) use media::is_shorter;
 pub use media::{Media, MediaAddress, MediaSource};
-pub(crate) use platform_session::{PlatformSession, Retries, stops};
+pub(crate) use platform_session::{PlatformSession, Retries, attempt_over_routes, stops};
 pub(crate) use title::title;
 pub(crate) use tracks::{
     SocialTrack, SocialTracks, TrackDetails, TrackFetcher, missing_part, read, supplied,

@@ -43,6 +43,21 @@ pub(crate) struct PlatformSession<'a> {
     retries: u32,
 }
 
+/// Repeats an attempt in a session while another route may help, and returns its result.
+///
+/// It is a macro because the compiler accepts no closure here: its future borrows the session, and must be [`Send`].
+macro_rules! attempt_over_routes {
+    ($session:ident, $attempt:expr) => {
+        loop {
+            match $attempt.await {
+                Ok(found) => break $session.finish(found),
+                Err(failure) => $session.retry_elsewhere(&failure)?,
+            }
+        }
+    };
+}
+pub(crate) use attempt_over_routes;
+
 impl<'a> PlatformSession<'a> {
     /// Creates a session for this request, with at most `requests` requests, retries included.
     pub(crate) fn new(

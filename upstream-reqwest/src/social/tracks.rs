@@ -234,9 +234,13 @@ mod tests {
     #[test]
     fn captions_with_lost_words_are_unreadable() {
         let first = "WEBVTT\n\n00:01.000 --> 00:02.000\nhi\n\n";
-        for rest in
-            ["00:0x.000 --> 00:04.000\nlost\n", "00:03.000 --> 00:0", "00:03.0", "<html>Bad gateway</html>\n"]
-        {
+        for rest in [
+            "00:0x.000 --> 00:04.000\nlost\n",
+            "00:03.000 --> 00:0",
+            "00:03.0",
+            "00:0",
+            "<html>Bad gateway</html>\n",
+        ] {
             let body = format!("{first}{rest}");
             assert!(matches!(read(body.as_bytes()), Err(SocialFailure::IncompleteCaptions(_))), "{rest:?}");
         }
@@ -250,6 +254,8 @@ mod tests {
             "00:03.000 --> 00:04.000\nplatform's own \u{FFFD}\n",
             "NOTE end\n",
             "text after a blank line\n",
+            "12:30\n",
+            "12:30\n\n00:03.000 --> 00:04.000\nbye",
             "<!-- end -->\n",
             "00:03.000 --> 00:04.000\n\n",
         ] {

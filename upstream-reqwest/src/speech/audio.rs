@@ -15,15 +15,13 @@ use super::{
     ffmpeg::Ffmpeg,
     loudness::{Loudness, LoudnessMeter, RATE, SAMPLE},
 };
+use crate::social::is_shorter;
 
 /// Readable container formats. Playlists are excluded: they reference other files.
 const CONTAINER_FORMATS: &str = "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,mpegts,ogg,mp3,aac,flac,wav,flv,avi";
 /// Time limits for decoding a whole video and for encoding a chunk.
 const READ_LIMIT: Duration = Duration::from_secs(900);
 const WRITE_LIMIT: Duration = Duration::from_secs(180);
-/// How much shorter than stated audio may be whose decoding had errors: the larger of five seconds and a twentieth.
-const MISSING_MAX_MS: u64 = 5_000;
-const MISSING_RATIO: u64 = 20;
 /// Bytes per read or write.
 const CHUNK_BYTES: usize = 128 << 10;
 /// Minimum length of audio, in milliseconds.
@@ -225,9 +223,7 @@ async fn collect(mut stdout: ChildStdout, max: usize) -> Result<Bytes, SpeechFai
 
 /// Whether audio of this length is none, or much shorter than stated.
 fn is_missing_audio(length_ms: u64, stated_ms: Option<u64>) -> bool {
-    let is_short =
-        |stated_ms: u64| stated_ms.saturating_sub(length_ms) > MISSING_MAX_MS.max(stated_ms / MISSING_RATIO);
-    length_ms < AUDIO_MIN_MS || stated_ms.is_some_and(is_short)
+    length_ms < AUDIO_MIN_MS || stated_ms.is_some_and(|stated_ms| is_shorter(length_ms, stated_ms))
 }
 
 /// Classifies the error output of a failed decoding.

@@ -9,7 +9,7 @@ use super::{
     language,
     words::{self, TranscribedWord},
 };
-use crate::social::json::parse;
+use crate::json::parse;
 
 /// Maximum number of spans in a chunk: ten minutes have a few hundred.
 const SPANS_MAX: usize = 20_000;

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::response::TranscribedSpan;
-use crate::social::json::parse;
+use crate::json::parse;
 
 /// Maximum number of words in a chunk: ten minutes have about two thousand.
 const WORDS_MAX: usize = 50_000;

@@ -34,7 +34,7 @@ pub struct StripeOptions {
 
 impl StripeOptions {
     /// Whether the secret key is for real money; `None` if its prefix names no mode.
-    pub(super) fn is_live(&self) -> Option<bool> {
+    pub fn is_live(&self) -> Option<bool> {
         let (_, rest) = self.secret_key.split_once('_')?;
         let (mode, _) = rest.split_once('_')?;
         match mode {

@@ -217,8 +217,8 @@ async fn error_contains_no_secret() {
     check_fault(503, never, missing(), 1, ErrorKind::Unavailable, "HTTP 503").await;
     let always = "stripe-should-retry: true\r\n";
     check_fault(400, always, missing(), 3, ErrorKind::Unexpected, "HTTP 400").await;
-    let other_site_message = "location: https://evil.example/\r\n";
-    check_fault(302, other_site_message, String::new(), 1, ErrorKind::Unexpected, "HTTP 302").await;
+    let redirect = "location: https://evil.example/\r\n";
+    check_fault(302, redirect, String::new(), 1, ErrorKind::Unexpected, "HTTP 302").await;
     check_fault(200, "", "{\"id\": \"ann@\"}".to_owned(), 1, ErrorKind::Unexpected, "a field is missing")
         .await;
     check_fault(200, "", "x".repeat(3 << 20), 3, ErrorKind::Unavailable, "too large").await;

@@ -3,9 +3,9 @@
 use serde_json::Value;
 use url::Url;
 
-use crate::social::{
-    SocialFailure,
+use crate::{
     json::{field, number},
+    social::SocialFailure,
 };
 
 /// The failure of a page's status; `None` for a success.

@@ -9,9 +9,8 @@ use transcript_core::{
 use super::{NAME, classify, media, page, request, state, subtitles};
 use crate::{
     http::{HttpError, HttpRequest, HttpResponse},
-    social::{
-        Media, PlatformSession, SocialFailure, SocialTrack, TrackFetcher, json::field, read, stops, supplied,
-    },
+    json::field,
+    social::{Media, PlatformSession, SocialFailure, SocialTrack, TrackFetcher, read, stops, supplied},
 };
 
 /// Fetches the page, then the captions for the selector.

@@ -3,7 +3,7 @@
 use transcript_core::video::{Platform, VideoId};
 
 use super::{media, page, request, state, subtitles};
-use crate::social::json::{field, path, text};
+use crate::json::{field, path, text};
 
 /// Reads the page of a post: tracks and media files.
 pub fn page(body: &[u8]) {

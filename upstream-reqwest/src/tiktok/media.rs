@@ -3,9 +3,9 @@
 use serde_json::Value;
 use transcript_core::time::Timestamp;
 
-use crate::social::{
-    MediaAddress,
+use crate::{
     json::{field, items, number, path},
+    social::MediaAddress,
 };
 
 /// Maximum number of formats, and of URLs per format. Five to ten, and three, are usual.

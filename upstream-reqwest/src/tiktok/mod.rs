@@ -26,7 +26,7 @@ use transcript_core::{
 use self::request::PLATFORM;
 use crate::{
     http::HttpTransport,
-    social::{Media, MediaSource, PlatformSession},
+    social::{Media, MediaSource, PlatformSession, attempt_over_routes},
 };
 
 /// The supplier's name.
@@ -69,12 +69,7 @@ impl Supplier for TikTokCaptions {
         let monitor = monitor.as_ref();
         let mut session =
             PlatformSession::new(&self.http, self.clock.as_ref(), &request, monitor, PLATFORM, REQUESTS_MAX);
-        loop {
-            match fetch::supply(&mut session, &request).await {
-                Ok(supplied) => return session.finish(supplied),
-                Err(failure) => session.retry_elsewhere(&failure)?,
-            }
-        }
+        attempt_over_routes!(session, fetch::supply(&mut session, &request))
     }
 }
 
@@ -91,11 +86,6 @@ impl MediaSource for TikTokCaptions {
     ) -> Result<Media, SupplyError> {
         let mut session =
             PlatformSession::new(&self.http, self.clock.as_ref(), request, monitor, PLATFORM, REQUESTS_MAX);
-        loop {
-            match fetch::media(&mut session, request).await {
-                Ok(media) => return session.finish(media),
-                Err(failure) => session.retry_elsewhere(&failure)?,
-            }
-        }
+        attempt_over_routes!(session, fetch::media(&mut session, request))
     }
 }

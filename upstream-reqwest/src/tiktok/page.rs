@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
-use crate::social::{SocialFailure, json};
+use crate::{json, social::SocialFailure};
 
 /// Id of the script element with the page's state.
 const STATE: &str = "__UNIVERSAL_DATA_FOR_REHYDRATION__";

@@ -4,11 +4,11 @@ use serde_json::Value;
 use transcript_core::{transcript::VideoMetadata, video::VideoId};
 
 use super::{classify, subtitles};
-use crate::social::{
-    SocialFailure, SocialTracks, TrackDetails,
+use crate::{
     json::{
         ADDRESS_MAX, DESCRIPTION_MAX, field, items, number, path, profile_url, seconds_as_ms, text, timestamp,
     },
+    social::{SocialFailure, SocialTracks, TrackDetails},
 };
 
 /// Maximum length of a title and a name in characters.

@@ -3,9 +3,9 @@
 use serde_json::Value;
 use transcript_core::transcript::{LanguageTag, TrackInfo, TrackKind};
 
-use crate::social::{
-    SocialTrack, SocialTracks,
+use crate::{
     json::{field, items, path},
+    social::{SocialTrack, SocialTracks},
 };
 
 /// Maximum number of tracks, and of URLs per track. One to five, and three, are usual.

@@ -3,13 +3,10 @@
 use std::time::Duration;
 
 use super::playlist::{PlaylistAttributes, check_whole, lines};
-use crate::social::SocialFailure;
+use crate::social::{SocialFailure, is_shorter};
 
 /// Maximum number of parts: four hours of X's parts of three seconds.
 const PARTS_MAX: usize = 5_000;
-/// How much shorter than the video all parts may be: the larger of five seconds and a twentieth.
-const MISSING_MAX: Duration = Duration::from_secs(5);
-const MISSING_RATIO: u32 = 20;
 
 /// The playlist with the smallest audio in a master playlist: audio only if available, else with video.
 ///
@@ -70,8 +67,7 @@ pub(super) fn check_length(text: &str, stated_ms: u64) -> Result<(), SocialFailu
     let lengths = lines(text).into_iter().flatten().filter_map(seconds);
     let lengths = lengths.filter_map(|seconds| Duration::try_from_secs_f64(seconds).ok());
     let length = lengths.fold(Duration::ZERO, Duration::saturating_add);
-    let stated = Duration::from_millis(stated_ms);
-    match length.saturating_add(MISSING_MAX.max(stated / MISSING_RATIO)) < stated {
+    match is_shorter(u64::try_from(length.as_millis()).unwrap_or(u64::MAX), stated_ms) {
         true => Err(unreadable("is shorter than the video")),
         false => Ok(()),
     }

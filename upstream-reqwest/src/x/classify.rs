@@ -5,10 +5,8 @@ use serde_json::{Value, value::RawValue};
 
 use crate::{
     http::HttpError,
-    social::{
-        SocialFailure,
-        json::{self, field, items, path},
-    },
+    json::{self, field, items, path},
+    social::SocialFailure,
 };
 
 /// Maximum length of a response that is parsed, in bytes.

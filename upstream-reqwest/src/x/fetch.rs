@@ -261,9 +261,12 @@ impl TrackFetcher for XFetch {
             if whole.len() + body.len() > captions::BODY_BYTES_MAX {
                 return Err(SocialFailure::UnreadableCaptions("they are too long".to_owned()));
             }
-            // Each part has its own header, and its first cue may repeat the last one of the previous part.
+            // Each part has its own header, and its first cue may repeat the last one of the previous part. The last
+            // part gets no line end: without one its last line may be cut.
+            if !whole.is_empty() {
+                whole.extend_from_slice(b"\n\n");
+            }
             whole.extend_from_slice(body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&body));
-            whole.extend_from_slice(b"\n\n");
         }
         read(&whole)
     }

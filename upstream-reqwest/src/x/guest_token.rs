@@ -12,7 +12,8 @@ use tokio::{
 use super::{classify, request};
 use crate::{
     http::HttpError,
-    social::{PlatformSession, Retries, SocialFailure, json::parse},
+    json::parse,
+    social::{PlatformSession, Retries, SocialFailure},
 };
 
 /// How long a token is used. X accepts one for about three hours.

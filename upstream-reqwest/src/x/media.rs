@@ -4,9 +4,9 @@ use serde_json::Value;
 
 use transcript_core::transcript::VideoMetadata;
 
-use crate::social::{
-    SocialFailure, TrackDetails,
+use crate::{
     json::{field, items, parse, path, text},
+    social::{SocialFailure, TrackDetails},
 };
 
 /// Maximum number of media per post, and of variants per video. Four, and eight, are usual.

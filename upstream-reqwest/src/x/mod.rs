@@ -30,7 +30,7 @@ pub use options::XOptions;
 
 use crate::{
     http::HttpTransport,
-    social::{Media, MediaSource, PlatformSession},
+    social::{Media, MediaSource, PlatformSession, attempt_over_routes},
 };
 use guest_token::GuestTokenCache;
 use request::PLATFORM;
@@ -78,12 +78,10 @@ impl Supplier for XCaptions {
         let monitor = monitor.as_ref();
         let mut session =
             PlatformSession::new(&self.http, self.clock.as_ref(), &request, monitor, PLATFORM, REQUESTS_MAX);
-        loop {
-            match fetch::supply(&mut session, &request, &self.options, &self.guest_tokens).await {
-                Ok(supplied) => return session.finish(supplied),
-                Err(failure) => session.retry_elsewhere(&failure)?,
-            }
-        }
+        attempt_over_routes!(
+            session,
+            fetch::supply(&mut session, &request, &self.options, &self.guest_tokens)
+        )
     }
 }
 
@@ -100,11 +98,6 @@ impl MediaSource for XCaptions {
     ) -> Result<Media, SupplyError> {
         let mut session =
             PlatformSession::new(&self.http, self.clock.as_ref(), request, monitor, PLATFORM, REQUESTS_MAX);
-        loop {
-            match fetch::media(&mut session, request, &self.options, &self.guest_tokens).await {
-                Ok(media) => return session.finish(media),
-                Err(failure) => session.retry_elsewhere(&failure)?,
-            }
-        }
+        attempt_over_routes!(session, fetch::media(&mut session, request, &self.options, &self.guest_tokens))
     }
 }

@@ -8,9 +8,9 @@ use super::{
     media::{self, MEDIA_MAX, XPost},
     tweet::{self, XAuthor},
 };
-use crate::social::{
-    SocialFailure,
+use crate::{
     json::{field, items, path, text},
+    social::SocialFailure,
 };
 
 /// Digits of the token.

@@ -7,10 +7,9 @@ use super::{
     classify,
     media::{self, MEDIA_MAX, XPost},
 };
-use crate::social::{
-    SocialFailure, TrackDetails,
+use crate::{
     json::{field, items, path, profile_url, text},
-    title,
+    social::{SocialFailure, TrackDetails, title},
 };
 
 /// Maximum length of a name in characters.

@@ -7,11 +7,8 @@ use serde_json::Value;
 use transcript_core::time::Timestamp;
 use url::Url;
 
-use super::{
-    details::VideoDetails,
-    failure::YouTubeFailure,
-    player::{field, items, text},
-};
+use super::{details::VideoDetails, failure::YouTubeFailure, player::text};
+use crate::json::{field, items};
 
 /// Maximum number of sentences read, and of characters of each.
 const TEXTS_MAX: usize = 24;
@@ -157,17 +154,17 @@ fn sentences(playability: &Value) -> Vec<String> {
         field(field(field(screen, "playerInterstitialRenderer"), "content"), "interstitialViewModel");
     let candidates = [field(playability, "reason")]
         .into_iter()
-        .chain(items(playability, "messages"))
+        .chain(items(playability, "messages", TEXTS_MAX))
         .chain([field(message, "reason"), field(message, "subreason")])
         .chain(["title", "description"].map(|name| field(field(interstitial, name), "content")))
-        .chain(items(dialog, "dialogMessages"))
+        .chain(items(dialog, "dialogMessages", TEXTS_MAX))
         .chain([field(playability, "reasonTitle")]);
     candidates.filter_map(|candidate| text(candidate, TEXT_MAX)).take(TEXTS_MAX).collect()
 }
 
 fn links_to_bot_check(screen: &Value) -> bool {
     let subreason = field(field(screen, "playerErrorMessageRenderer"), "subreason");
-    items(subreason, "runs").take(TEXTS_MAX).any(|run| {
+    items(subreason, "runs", TEXTS_MAX).any(|run| {
         let link = field(field(field(run, "navigationEndpoint"), "urlEndpoint"), "url");
         link.as_str().is_some_and(|link| link.contains(BOT_CHECK_HELP))
     })

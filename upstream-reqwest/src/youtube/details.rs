@@ -6,11 +6,8 @@ use transcript_core::{
     transcript::{LiveStatus, VideoMetadata},
 };
 
-use super::{
-    chapters,
-    player::{field, items, text},
-};
-use crate::social::json::{ADDRESS_MAX, DESCRIPTION_MAX, path, profile_url};
+use super::{chapters, player::text};
+use crate::json::{ADDRESS_MAX, DESCRIPTION_MAX, field, items, path, profile_url};
 
 /// Maximum length of a title, a channel name and a channel id, in characters.
 const TITLE_MAX: usize = 500;
@@ -83,7 +80,7 @@ fn author_url(id: Option<&str>, microformat: &Value) -> Option<String> {
 }
 
 fn largest_preview(list: &Value) -> Option<String> {
-    let previews = items(list, "thumbnails").take(PREVIEWS_MAX);
+    let previews = items(list, "thumbnails", PREVIEWS_MAX);
     let largest = previews.max_by_key(|preview| field(preview, "width").as_u64())?;
     text(field(largest, "url"), ADDRESS_MAX)
 }

@@ -17,14 +17,15 @@ use super::{
     details::VideoDetails,
     failure::YouTubeFailure,
     fetch::{AttemptFailure, YouTubeFetch, higher_weight},
-    player::{self, field, items},
+    player,
     player_data::StreamingData,
     request,
     tracks::ORIGINAL_AUDIO,
 };
 use crate::{
     http::is_allowed,
-    social::{Media, MediaAddress, MediaSource, json::number},
+    json::{field, items, number},
+    social::{Media, MediaAddress, MediaSource},
 };
 
 /// The hosts of media files.
@@ -123,7 +124,7 @@ impl YouTubeFetch<'_> {
 pub(super) fn addresses(streams: &Value) -> Vec<MediaAddress> {
     let sound =
         |form: &&Value| field(form, "mimeType").as_str().is_some_and(|kind| kind.starts_with("audio/"));
-    let sounds = || items(streams, "adaptiveFormats").take(FORMS_MAX).filter(sound);
+    let sounds = || items(streams, "adaptiveFormats", FORMS_MAX).filter(sound);
     let track = |form: &Value, name| field(field(form, "audioTrack"), name).clone();
     // Of a dubbed video all audio tracks but one are in other languages than the original. The default one may be a
     // dubbed one, since it depends on the client.
@@ -139,7 +140,7 @@ pub(super) fn addresses(streams: &Value) -> Vec<MediaAddress> {
         .filter_map(address)
         .collect();
     if found.is_empty() {
-        found = items(streams, "formats").take(FORMS_MAX).filter_map(address).collect();
+        found = items(streams, "formats", FORMS_MAX).filter_map(address).collect();
     }
     found.sort_by_key(|address| address.bitrate.unwrap_or(u64::MAX));
     found.truncate(ADDRESSES_MAX);

@@ -13,6 +13,7 @@ use super::{
     player_data::StreamingData,
     tracks::{YouTubeTrackList, unknown_format},
 };
+use crate::json::{field, items};
 
 /// Maximum length of a visitor id in characters.
 const VISITOR_MAX: usize = 1_024;
@@ -117,23 +118,13 @@ fn error(error: &Value) -> YouTubeFailure {
     }
 }
 
-/// A field of an object; null if it is absent or the value is not an object.
-pub(super) fn field<'a>(value: &'a Value, name: &str) -> &'a Value {
-    value.get(name).unwrap_or(&Value::Null)
-}
-
-/// The items of an array field; empty if it is not an array.
-pub(super) fn items<'a>(value: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> + use<'a> {
-    field(value, name).as_array().into_iter().flatten()
-}
-
 /// The text in one of YouTube's text formats, at most `max` characters of it; `None` if empty.
 pub(super) fn text(value: &Value, max: usize) -> Option<String> {
     let whole = match value {
         Value::String(text) => text.clone(),
         Value::Object(_) => match field(value, "simpleText").as_str() {
             Some(text) => text.to_owned(),
-            None => items(value, "runs").filter_map(|run| field(run, "text").as_str()).collect(),
+            None => items(value, "runs", max).filter_map(|run| field(run, "text").as_str()).collect(),
         },
         _ => return None,
     };

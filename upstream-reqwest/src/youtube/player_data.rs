@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
-use crate::social::json;
+use crate::json;
 
 /// Maximum length of each part in bytes.
 ///

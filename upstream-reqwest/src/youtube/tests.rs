@@ -354,11 +354,7 @@ async fn supply_without_waiter_or_time_sends_nothing() {
     assert_eq!(reason(supply_by(platform.http(), request("default"), false).await), SupplyReason::Cancelled);
     let late = SupplyRequest { deadline: now(), ..request("default") };
     assert_eq!(reason(supply_by(platform.http(), late, true).await), SupplyReason::Timeout);
-    let other_site_message =
-        SupplyRequest { video: VideoId::new(Site::X, "1").unwrap(), ..request("default") };
-    assert_eq!(
-        reason(supply_by(platform.http(), other_site_message, true).await),
-        SupplyReason::Misconfigured
-    );
+    let of_x = SupplyRequest { video: VideoId::new(Site::X, "1").unwrap(), ..request("default") };
+    assert_eq!(reason(supply_by(platform.http(), of_x, true).await), SupplyReason::Misconfigured);
     assert!(platform.requests().is_empty());
 }

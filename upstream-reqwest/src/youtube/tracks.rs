@@ -8,12 +8,8 @@ use transcript_core::{
 };
 use url::{Url, form_urlencoded};
 
-use super::{
-    clients::ClientIdentity,
-    failure::YouTubeFailure,
-    id_spelling::is_same,
-    player::{field, items, text},
-};
+use super::{clients::ClientIdentity, failure::YouTubeFailure, id_spelling::is_same, player::text};
+use crate::json::{field, items};
 
 /// Maximum number of tracks and translations read. About 40 and 160 are usual.
 const TRACKS_MAX: usize = 500;
@@ -96,7 +92,7 @@ impl YouTubeTrackList {
     /// Reads the value of `captions` in the player data. Malformed entries are skipped.
     pub(super) fn read(captions: &Value) -> Self {
         let list = field(captions, "playerCaptionsTracklistRenderer");
-        let entries = || items(list, "captionTracks").take(TRACKS_MAX);
+        let entries = || items(list, "captionTracks", TRACKS_MAX);
         let mut tracks: Vec<_> = entries().filter_map(YouTubeTrack::read).collect();
         let is_partial = entries().nth(tracks.len()).is_some();
         if let Some(spoken) = spoken_language(list, &tracks) {
@@ -104,7 +100,7 @@ impl YouTubeTrackList {
                 track.info.original = spoken.matches(&track.info.language) && !track.is_of_dub();
             }
         }
-        let translations = items(list, "translationLanguages").take(TRANSLATIONS_MAX);
+        let translations = items(list, "translationLanguages", TRANSLATIONS_MAX);
         let translations = translations.filter_map(TranslationLanguage::read).collect();
         Self { tracks, translations, is_partial }
     }
@@ -275,7 +271,7 @@ impl TranslationLanguage {
 /// if there is only one. The language of a dubbed audio track is never taken for it, nor that of the captions that
 /// YouTube shows by default: they follow the language of the request, which is English.
 fn spoken_language(list: &Value, tracks: &[YouTubeTrack]) -> Option<LanguageTag> {
-    let audio_tracks = || items(list, "audioTracks").take(TRACKS_MAX);
+    let audio_tracks = || items(list, "audioTracks", TRACKS_MAX);
     if let Some(original) = audio_tracks().filter(|audio| !is_dubbed(audio)).find_map(audio_language) {
         return Some(original);
     }

@@ -9,10 +9,8 @@ use url::Url;
 
 use crate::{
     http::is_allowed,
-    social::{
-        MediaAddress,
-        json::{field, number},
-    },
+    json::{field, number},
+    social::MediaAddress,
 };
 
 /// Maximum number of formats read and of URLs kept.

@@ -206,7 +206,7 @@ fn unavailable(line: &str, lower: &str) -> Option<SocialFailure> {
 }
 
 fn classify_phrase(mentions: &dyn Fn(&[&str]) -> bool) -> Option<SocialFailure> {
-    let classify_line: [(&[&str], SocialFailure); 13] = [
+    let phrases: [(&[&str], SocialFailure); 13] = [
         (&["confirm you're not a bot", "captcha"], SocialFailure::BotCheck),
         (
             &[
@@ -271,7 +271,7 @@ fn classify_phrase(mentions: &dyn Fn(&[&str]) -> bool) -> Option<SocialFailure> 
             SocialFailure::Transport(HttpError::Unreachable("yt-dlp received no response")),
         ),
     ];
-    classify_line.into_iter().find(|(parts, _)| mentions(parts)).map(|(_, inner)| inner)
+    phrases.into_iter().find(|(parts, _)| mentions(parts)).map(|(_, inner)| inner)
 }
 
 fn throttled() -> SocialFailure {

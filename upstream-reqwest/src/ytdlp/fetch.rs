@@ -1,9 +1,16 @@
 //! One lookup by yt-dlp: the video's metadata, then the captions for the track selector.
 
-use std::{collections::BTreeSet, fs, io, path::Path, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeSet,
+    fs,
+    io::{self, Read as _},
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use tempfile::TempDir;
-use tokio::{task::spawn_blocking, time::Instant};
+use tokio::{runtime::Handle, task::spawn_blocking, time::Instant};
 use transcript_core::{
     archive::TrackSelector,
     supplier::{SupplyError, SupplyMonitor, SupplyOutput, SupplyReason, SupplyRequest},
@@ -149,8 +156,8 @@ impl YtDlpFetch<'_> {
         request: &SupplyRequest,
         hosts: &'static [&'static str],
     ) -> Result<Media, YtDlpFailure> {
-        let folder = create_folder().await?;
-        let info = self.fetch_info(egress, folder.path(), request).await?;
+        let folder = RunFolder::create().await?;
+        let info = self.fetch_info(egress, &folder.path, request).await?;
         let addresses = info.audio_urls(request.video.platform(), hosts);
         if addresses.is_empty() {
             return Err(unreadable("it names no audio file on a host of the platform"));
@@ -177,8 +184,8 @@ impl YtDlpFetch<'_> {
         request: &SupplyRequest,
         hosts: &[&str],
     ) -> Result<SupplyOutput, YtDlpFailure> {
-        let folder = create_folder().await?;
-        let info = self.fetch_info(egress, folder.path(), request).await?;
+        let folder = RunFolder::create().await?;
+        let info = self.fetch_info(egress, &folder.path, request).await?;
         let tracks = info.tracks(request.video.platform());
         let mut selected = choose(&info, &tracks, request)?;
         if request.video.platform() == Platform::X {
@@ -186,7 +193,7 @@ impl YtDlpFetch<'_> {
         }
         let input = info.to_input(&request.video, &selected, hosts);
         let input = input.ok_or_else(|| unreadable("its captions are not on a host of the platform"))?;
-        let input_file = folder.path().join("given.json");
+        let input_file = folder.path.join("given.json");
         tokio::fs::write(&input_file, input.to_string()).await.map_err(folder_error)?;
 
         let of = selected.len() as u64;
@@ -195,7 +202,7 @@ impl YtDlpFetch<'_> {
         let command = command::captions_command(
             self.program,
             egress,
-            folder.path(),
+            &folder.path,
             &request.video,
             &input_file,
             &keys,
@@ -277,9 +284,27 @@ impl YtDlpFetch<'_> {
     }
 }
 
-pub(super) async fn create_folder() -> Result<TempDir, YtDlpFailure> {
-    let folder = spawn_blocking(|| tempfile::Builder::new().prefix(FOLDER_PREFIX).tempdir()).await;
-    folder.unwrap_or_else(|error| Err(io::Error::other(error))).map_err(folder_error)
+/// The temporary folder of a run. Drop deletes it, and blocks no thread of a runtime.
+pub(super) struct RunFolder {
+    pub(super) path: PathBuf,
+    folder: Option<TempDir>,
+}
+
+impl RunFolder {
+    pub(super) async fn create() -> Result<Self, YtDlpFailure> {
+        let folder = spawn_blocking(|| tempfile::Builder::new().prefix(FOLDER_PREFIX).tempdir()).await;
+        let folder = folder.unwrap_or_else(|error| Err(io::Error::other(error))).map_err(folder_error)?;
+        Ok(Self { path: folder.path().to_owned(), folder: Some(folder) })
+    }
+}
+
+impl Drop for RunFolder {
+    fn drop(&mut self) {
+        let folder = self.folder.take();
+        if let Ok(runtime) = Handle::try_current() {
+            runtime.spawn_blocking(move || drop(folder));
+        }
+    }
 }
 
 /// Deletes the folders of runs in `parent` that have not changed for `age`: those of processes that were killed.
@@ -366,11 +391,11 @@ fn check_live(liveness: LiveStatus) -> Result<(), YtDlpFailure> {
 /// A track with the result of [`read_captions`].
 type ReadTrack = (YtDlpTrack, Result<Option<Vec<Segment>>, SocialFailure>);
 
-/// Reads the caption files of these tracks, and deletes the folder.
-async fn read_files(folder: TempDir, tracks: Vec<YtDlpTrack>) -> Result<Vec<ReadTrack>, YtDlpFailure> {
+/// Reads the caption files of these tracks.
+async fn read_files(folder: RunFolder, tracks: Vec<YtDlpTrack>) -> Result<Vec<ReadTrack>, YtDlpFailure> {
     let read = spawn_blocking(move || {
         let read = |track: YtDlpTrack| {
-            let result = read_captions(folder.path(), &track);
+            let result = read_captions(&folder.path, &track);
             (track, result)
         };
         tracks.into_iter().map(read).collect::<Vec<_>>()
@@ -381,16 +406,19 @@ async fn read_files(folder: TempDir, tracks: Vec<YtDlpTrack>) -> Result<Vec<Read
 /// The segments in the caption file of a track; `None` if there is no file.
 fn read_captions(folder: &Path, track: &YtDlpTrack) -> Result<Option<Vec<Segment>>, SocialFailure> {
     let prefix = format!("captions.{}.", track.key);
-    let files = fs::read_dir(folder).map_err(|error| SocialFailure::Unreadable(error.kind().to_string()))?;
+    let failed = |error: io::Error| SocialFailure::Unreadable(error.kind().to_string());
+    let files = fs::read_dir(folder).map_err(failed)?;
     let is_caption_file = |name: &str| {
         name.strip_prefix(&prefix).is_some_and(|ending| !ending.is_empty() && !ending.contains('.'))
     };
     let file = files.flatten().find(|file| file.file_name().to_str().is_some_and(is_caption_file));
     let Some(file) = file else { return Ok(None) };
-    if file.metadata().is_ok_and(|file| file.len() > CAPTIONS_MAX) {
+    let mut body = Vec::new();
+    let file = fs::File::open(file.path()).map_err(failed)?;
+    file.take(CAPTIONS_MAX + 1).read_to_end(&mut body).map_err(failed)?;
+    if body.len() as u64 > CAPTIONS_MAX {
         return Err(SocialFailure::UnreadableCaptions("they are too large".to_owned()));
     }
-    let body = fs::read(file.path()).map_err(|error| SocialFailure::Unreadable(error.kind().to_string()))?;
     read(&body).map(Some)
 }
 

@@ -16,7 +16,8 @@ use super::{
 };
 use crate::{
     http::is_allowed,
-    social::{MediaAddress, TrackDetails, json::parse},
+    json::parse,
+    social::{MediaAddress, TrackDetails},
     x::tweet::decode_entities,
     youtube,
 };

@@ -6,7 +6,7 @@ use transcript_core::{
     transcript::{CHAPTERS_MAX, Chapter, LiveStatus, VideoMetadata},
 };
 
-use crate::social::json::{ADDRESS_MAX, DESCRIPTION_MAX, field, text, timestamp};
+use crate::json::{ADDRESS_MAX, DESCRIPTION_MAX, field, text, timestamp};
 
 /// Maximum length of a name in characters.
 const NAME_MAX: usize = 500;

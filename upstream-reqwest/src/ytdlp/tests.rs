@@ -216,6 +216,34 @@ async fn ytdlp_misbehaving_program_is_reported() {
     assert_eq!(*error.reason(), SupplyReason::Timeout, "{error}");
 }
 
+#[tokio::test]
+async fn ytdlp_endless_caption_file_is_too_large() {
+    let folder = TempDir::new().unwrap();
+    let x = x_with_playlist(WHOLE).await;
+    let ytdlp = scripted_behind(&folder, &x_script("ln -sf /dev/zero captions.en.vtt"), x.options());
+    let error = supply_from(&ytdlp, LONG_TIMEOUT).await.unwrap_err();
+    assert!(error.message().contains("too large"), "{error}");
+}
+
+#[test]
+fn run_folder_is_deleted_on_blocking_thread() {
+    let runtime = tokio::runtime::Builder::new_current_thread().max_blocking_threads(1).build().unwrap();
+    let (release, released) = std::sync::mpsc::channel::<()>();
+    let folder = runtime.block_on(fetch::RunFolder::create()).unwrap();
+    let path = folder.path.clone();
+    let busy = runtime.spawn_blocking(move || released.recv().is_err());
+    runtime.block_on(async { drop(folder) });
+    assert!(path.exists(), "the only blocking thread is busy");
+    drop(release);
+    assert!(runtime.block_on(busy).unwrap());
+    runtime.block_on(runtime.spawn_blocking(|| {})).unwrap();
+    assert!(!path.exists());
+    let without_runtime = runtime.block_on(fetch::RunFolder::create()).unwrap();
+    let path = without_runtime.path.clone();
+    drop(without_runtime);
+    assert!(!path.exists());
+}
+
 #[test]
 fn ytdlp_missing_program_error_names_setting() {
     let http = Arc::new(HttpTransport::new(HttpOptions::default()).unwrap());

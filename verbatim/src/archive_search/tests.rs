@@ -3,9 +3,9 @@
 use async_trait::async_trait;
 use tokio::sync::mpsc;
 use transcript_core::{
-    Error, Page, PageRequest, Retry,
+    Error, Retry,
     memory::MemorySearchIndex,
-    search::{CandidatePage, CandidateRequest, IndexedTrack, IndexedVideo, VocabularyWord},
+    search::{CandidatePage, CandidateRequest},
 };
 
 use super::*;
@@ -83,22 +83,9 @@ struct DamagedIndex {
 }
 
 #[async_trait]
-impl ArchiveIndex for DamagedIndex {
-    fn row_terms(&self) -> usize {
-        self.inner.row_terms()
-    }
-
-    async fn put(
-        &self,
-        videos: &[IndexedVideo],
-        generation: u64,
-        state: Option<&RebuildState>,
-    ) -> Result<()> {
-        self.inner.put(videos, generation, state).await
-    }
-
-    async fn rebuild_state(&self) -> Result<RebuildState> {
-        self.inner.rebuild_state().await
+impl transcript_core::test_doubles::ArchiveIndexWrapper for DamagedIndex {
+    fn inner(&self) -> &dyn ArchiveIndex {
+        &self.inner
     }
 
     async fn candidates(&self, request: &CandidateRequest) -> Result<CandidatePage> {
@@ -106,14 +93,6 @@ impl ArchiveIndex for DamagedIndex {
             return Err(Error::new(ErrorKind::Corrupt, Retry::Never, "the index is damaged"));
         }
         self.inner.candidates(request).await
-    }
-
-    async fn list(&self, page: PageRequest) -> Result<Page<IndexedTrack>> {
-        self.inner.list(page).await
-    }
-
-    async fn near_words(&self, word: &str) -> Result<Vec<VocabularyWord>> {
-        self.inner.near_words(word).await
     }
 }
 

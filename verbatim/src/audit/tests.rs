@@ -8,8 +8,8 @@ use transcript_core::{
     Error, Timestamp,
     ids::{GrantId, HoldId},
     ledger::{
-        GrantOutcome, GrantRequest, HoldOutcome, HoldRequest, HoldState, Leg, PeriodBalance, PoolBalance,
-        RevokeOutcome, RevokeRequest, SettleOutcome, SettleRequest,
+        GrantOutcome, GrantRequest, HoldOutcome, HoldRequest, HoldState, Leg, PoolBalance, RevokeOutcome,
+        RevokeRequest, SettleOutcome, SettleRequest,
     },
     memory::MemoryLedger,
     page::Page,
@@ -41,7 +41,11 @@ async fn grant(ledger: &MemoryLedger, id: &str, amount: u64) {
 }
 
 #[async_trait]
-impl Ledger for InconsistentLedger {
+impl transcript_core::test_doubles::LedgerWrapper for InconsistentLedger {
+    fn inner(&self) -> &dyn Ledger {
+        &*self.inner
+    }
+
     async fn balance(&self, wallet: &WalletId, terms: &Terms) -> Result<Balance> {
         let mut balance = self.inner.balance(wallet, terms).await?;
         for pool in &mut balance.pools {
@@ -57,10 +61,6 @@ impl Ledger for InconsistentLedger {
 
     async fn entries(&self, wallet: &WalletId, page: PageRequest) -> Result<Page<Entry>> {
         self.inner.entries(wallet, PageRequest { limit: page.limit.min(3), ..page }).await
-    }
-
-    async fn wallets(&self, page: PageRequest) -> Result<Page<Balance>> {
-        self.inner.wallets(page).await
     }
 
     async fn hold(&self, _: HoldRequest) -> Result<HoldOutcome> {
@@ -85,15 +85,6 @@ impl Ledger for InconsistentLedger {
 
     async fn revoke(&self, _: RevokeRequest) -> Result<RevokeOutcome> {
         Err(read_only())
-    }
-
-    async fn balance_since(
-        &self,
-        wallet: &WalletId,
-        terms: &Terms,
-        since: Timestamp,
-    ) -> Result<PeriodBalance> {
-        self.inner.balance_since(wallet, terms, since).await
     }
 
     async fn expire(&self, _: Timestamp, _: u32) -> Result<u32> {

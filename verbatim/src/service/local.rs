@@ -8,8 +8,8 @@ use tokio::runtime::Handle;
 use transcript_core::{
     Error,
     accounts::{
-        Accounts, ChatParams, PreparedChat, RequestGuard, StoredHeader, StoredResponse, TranscriptParams,
-        V1Admission, V1Endpoint, V1Error, V1Request, VerifyOutcome, jobs::ResultsPage,
+        Accounts, ChatParams, PreparedChat, RequestGuard, StoredResponse, TranscriptParams, V1Admission,
+        V1Endpoint, V1Error, V1Request, VerifyOutcome, jobs::ResultsPage,
     },
     archive::StoredTranscript,
     chat::Chat,
@@ -35,7 +35,15 @@ use transcript_core::{
 };
 
 use super::jobs::{job_info, job_params, job_results};
+#[cfg(feature = "search")]
+use crate::SearchService;
 use crate::{Verbatim, runtime::within};
+#[cfg(feature = "search")]
+use transcript_core::{
+    lookup::SearchAdmission,
+    search::{SearchParams, SearchResult},
+    wire::search::SearchResponse,
+};
 
 /// Pauses before a request is repeated while another one with its idempotency key runs, as a client of a server pauses.
 const CONFLICT_PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(2)];
@@ -52,14 +60,24 @@ pub struct LocalService {
     lookup: Lookup,
     accounts: Accounts,
     chat: Chat,
+    #[cfg(feature = "search")]
+    search: Option<SearchService>,
     /// The runtime of the pauses; `None` without them.
     runtime: Option<Handle>,
 }
 
 impl LocalService {
-    /// The service of these parts, which must use the same stores. It does not wait for a running call.
+    /// The service of these parts, which must use the same stores. It does not wait for a running call, and has no
+    /// search in the whole archive.
     pub fn new(lookup: Lookup, accounts: Accounts, chat: Chat) -> Self {
-        Self { lookup, accounts, chat, runtime: None }
+        Self {
+            lookup,
+            accounts,
+            chat,
+            #[cfg(feature = "search")]
+            search: None,
+            runtime: None,
+        }
     }
 
     /// Admits a request of the v1 API, or returns the stored response to replay as `Err`.
@@ -95,8 +113,7 @@ impl LocalService {
 
     /// Admits a request whose endpoint accepts no idempotency key.
     async fn admit_unkeyed(&self, route: V1Endpoint, caller: &Caller) -> Result<RequestGuard, ServiceError> {
-        let admitted = self.admit(route, caller, None, Vec::new()).await?;
-        admitted.map_err(|_| defect("a request without an idempotency key was replayed"))
+        Ok(self.accounts.admission.admit_unkeyed(route, caller.key.as_deref()).await?)
     }
 
     /// The error of the v1 API for a video, with the watch page if there is no transcript.
@@ -110,8 +127,14 @@ impl LocalService {
 impl From<&Verbatim> for LocalService {
     fn from(verbatim: &Verbatim) -> Self {
         let (lookup, accounts) = (verbatim.lookup().clone(), verbatim.accounts().clone());
-        let runtime = Some(verbatim.runtime.clone());
-        Self { lookup, accounts, chat: verbatim.chat().clone(), runtime }
+        Self {
+            lookup,
+            accounts,
+            chat: verbatim.chat().clone(),
+            #[cfg(feature = "search")]
+            search: Some(verbatim.search().clone()),
+            runtime: Some(verbatim.runtime.clone()),
+        }
     }
 }
 
@@ -145,6 +168,23 @@ impl Service for LocalService {
         let (response, tracks) = found.map_err(reference_error)?;
         let ServiceReply { body: lookup, meta } = response.into();
         Ok(ServiceReply { body: TrackList { lookup, tracks }, meta })
+    }
+
+    #[cfg(feature = "search")]
+    async fn search(&self, caller: &Caller, params: SearchParams) -> ServiceResult<SearchResponse> {
+        let Some(search) = &self.search else {
+            return Err(ServiceError::unsupported("This service has no search in the whole archive."));
+        };
+        let admission = self.lookup.admit_search(caller.key.clone(), caller.client, false).await?;
+        if let SearchAdmission::Limited { retry_after_ms } = admission {
+            return Err(rate_limited("Too many searches.", Some(retry_after_ms)));
+        }
+        let page = search.search(&params).await?;
+        let watch_url = |hit: &SearchResult| {
+            let link = VideoLink::Video(hit.stored.transcript.video.clone());
+            self.lookup.options().watch_url(&link, None)
+        };
+        Ok(SearchResponse::new(&params.query, &page, watch_url).into())
     }
 
     async fn transcript(
@@ -181,8 +221,7 @@ impl Service for LocalService {
         let response = stored_response(caller, &meta, || VideoTranscript::from(&stored))?;
         let delivered = ready.deliver(response).await.map_err(failed)?;
         // A long transcript is made again for a replay.
-        let is_replayed =
-            delivered.headers.iter().any(|header| header.name.eq_ignore_ascii_case(IDEMPOTENT_REPLAYED));
+        let is_replayed = delivered.header(IDEMPOTENT_REPLAYED).is_some();
         let meta = if is_replayed { replay_meta(&delivered) } else { meta };
         Ok(ServiceReply { body: stored, meta })
     }
@@ -381,13 +420,11 @@ fn stored_response<T: Serialize>(
         return Ok(unstored(200));
     }
     let body = serde_json::to_vec(&body()).map_err(|_| defect("a response cannot be encoded as JSON"))?;
-    let header = |name: &str, value: String| StoredHeader { name: name.to_ascii_lowercase(), value };
-    let mut headers = vec![header("content-type", "application/json; charset=utf-8".to_owned())];
-    headers.extend(
-        meta.is_cached.map(|is_cached| header(X_CACHE, if is_cached { "HIT" } else { "MISS" }.to_owned())),
-    );
-    headers.extend(meta.credits_remaining.map(|left| header(X_CREDITS_REMAINING, left.to_string())));
-    Ok(StoredResponse { status: 200, headers, body })
+    let response = StoredResponse::json(200, body);
+    Ok(match meta.is_cached {
+        Some(is_cached) => response.with_origin(is_cached, meta.credits_remaining),
+        None => response,
+    })
 }
 
 /// A response without content.
@@ -401,13 +438,9 @@ fn read<T: DeserializeOwned>(response: &StoredResponse) -> Result<T, ServiceErro
 
 /// Metadata of a replayed response, which costs nothing.
 fn replay_meta(response: &StoredResponse) -> ResponseMeta {
-    let header = |name: &str| {
-        let found = response.headers.iter().find(|header| header.name.eq_ignore_ascii_case(name));
-        found.map(|header| header.value.as_str())
-    };
     ResponseMeta {
-        credits_remaining: header(X_CREDITS_REMAINING).and_then(|left| left.parse().ok()),
-        is_cached: header(X_CACHE).map(|cache| cache == "HIT"),
+        credits_remaining: response.header(X_CREDITS_REMAINING).and_then(|left| left.parse().ok()),
+        is_cached: response.header(X_CACHE).map(|cache| cache == "HIT"),
         is_replayed: true,
         ..ResponseMeta::default()
     }

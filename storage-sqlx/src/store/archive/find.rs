@@ -156,7 +156,7 @@ const LANGUAGE: &str = "SELECT k.language
 pub(super) fn name_unreadable(video: &VideoId, language: &str, error: &Error) -> Error {
     let message = format!(
         "the archived transcript of {video} ({language}) cannot be read: {error}; repair it with `verbatim archive \
-         verify --repair`, `verbatim archive refresh` or `verbatim archive delete`"
+         verify --repair refetch`, `verbatim archive refresh`, `verbatim import` or `verbatim archive delete`"
     );
     Error::new(error.kind(), error.retry(), message)
 }

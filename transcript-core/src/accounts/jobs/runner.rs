@@ -85,16 +85,16 @@ impl Runner {
             self.start_items(&jobs).await;
             let wake = Arc::clone(&jobs.wake);
             tokio::select! {
-                Some(ended) = self.tasks.join_next_with_id() => self.forget(&ended.map(|(id, ())| id)),
+                Some(ended) = self.tasks.join_next_with_id() => self.remove_task(&ended.map(|(id, ())| id)),
                 Some(ended) = self.listing.join_next_with_id() => {
-                    self.forget(&ended.map(|(id, ())| id));
+                    self.remove_task(&ended.map(|(id, ())| id));
                     next_listing = deadline_after(Duration::ZERO);
                 }
                 () = wake.notified() => next_listing = deadline_after(Duration::ZERO),
                 () = tokio::time::sleep_until(next_check.min(deadline_after(POLL_INTERVAL))) => {}
             }
             while let Some(ended) = self.tasks.try_join_next_with_id() {
-                self.forget(&ended.map(|(id, ())| id));
+                self.remove_task(&ended.map(|(id, ())| id));
             }
         }
     }
@@ -140,9 +140,15 @@ impl Runner {
         }
     }
 
-    /// Removes an ended task. The panic of one was logged; its claim expires.
-    fn forget(&mut self, ended: &Result<Id, tokio::task::JoinError>) {
-        let id = ended.as_ref().map_or_else(tokio::task::JoinError::id, |id| *id);
+    /// Removes an ended task. The claim of one that panicked expires.
+    fn remove_task(&mut self, ended: &Result<Id, tokio::task::JoinError>) {
+        let id = match ended {
+            Ok(id) => *id,
+            Err(error) => {
+                tracing::error!(%error, "job task panicked");
+                error.id()
+            }
+        };
         self.claims.remove(&id);
         self.accounts.remove(&id);
         self.platforms.remove(&id);

@@ -14,7 +14,7 @@ use std::fmt;
 use async_trait::async_trait;
 
 pub use outbox_notifier::{NotifyingOutbox, OutboxNotifier};
-pub use sender::{MailSender, MailSenderDeps};
+pub use sender::{MailObserver, MailResult, MailSender, MailSenderDeps};
 pub use templates::MailBranding;
 pub use texts::{MailTemplate, MailTexts};
 

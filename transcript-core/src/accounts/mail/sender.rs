@@ -4,10 +4,9 @@
 //! and the mail is sent again, with another token that is also valid: a mail may be sent twice and is never
 //! lost.
 
-use std::{pin::pin, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use sha2::{Digest, Sha256};
-use tokio::task::JoinSet;
 
 use super::{MailBranding, MailMessage, Mailer, OutboxNotifier, templates::LinkMail};
 use crate::{
@@ -15,18 +14,21 @@ use crate::{
         MailIntent, MailKind, OrderStore, Outbox, RETRY_PAUSE_MAX, SessionStore, SignInLink,
         outbox::RECEIPT_PREFIX, sessions::new_token,
     },
+    debug_fields,
     directory::{Account, AccountRef, Directory, VerificationToken},
     error::{Error, Result, Retry},
-    failure_log::FailureLog,
     ids::{Holder, OrderId, random_id},
     retry::{Backoff, StorePolicy, retry_store_persistently, with_timeout},
+    tasks::LeaseLoop,
     time::{Clock, Random},
 };
 
 /// Concurrent sends: one that stalls does not delay the others.
-const CONCURRENCY: usize = 8;
+const CONCURRENCY: u32 = 8;
 /// Poll interval for mails without a notification: retries, and mails of a process that died.
 const POLL_INTERVAL: Duration = Duration::from_secs(10);
+/// How long the stop waits for sends.
+const STOP_TIMEOUT: Duration = Duration::from_secs(30);
 /// Timeout of the mailer for one mail.
 const SEND_TIMEOUT: Duration = Duration::from_secs(120);
 /// Duration of a mail's lease: longer than all work on the mail can take.
@@ -60,62 +62,63 @@ pub struct MailSenderDeps {
     pub branding: MailBranding,
 }
 
+/// How an attempt to send a mail ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MailResult {
+    /// The mailer accepted the mail.
+    Sent,
+    /// It is tried again.
+    Failed,
+    /// It was the last attempt: the mail is lost.
+    Abandoned,
+}
+
+/// Receives the result of each attempt. It must not block.
+pub type MailObserver = Arc<dyn Fn(MailResult) + Send + Sync>;
+
 /// Sends the mails of the outbox. Several senders, in one process or many, send each mail once.
-#[derive(Debug)]
 pub struct MailSender {
     deps: MailSenderDeps,
     notifier: OutboxNotifier,
     holder: Holder,
-    reads: FailureLog,
+    observer: MailObserver,
 }
+
+debug_fields!(MailSender { deps, notifier, holder });
 
 impl MailSender {
     /// Creates a sender that `notifier` wakes.
     pub fn new(deps: MailSenderDeps, notifier: OutboxNotifier) -> Self {
         let holder = Holder::new(random_id(deps.random.as_ref(), "sender"));
-        Self { deps, notifier, holder, reads: FailureLog::new() }
+        Self { deps, notifier, holder, observer: Arc::new(|_| ()) }
+    }
+
+    /// The sender with this observer.
+    #[must_use]
+    pub fn with_observer(self, observer: MailObserver) -> Self {
+        Self { observer, ..self }
     }
 
     /// Sends mails, those left from before first, until `stop` resolves; then waits for the sends in progress.
     ///
-    /// If it is dropped, another sender repeats unfinished sends.
+    /// It waits for at most 30 seconds. Another sender repeats unfinished sends, also if it is dropped.
     pub async fn run(self, stop: impl Future<Output = ()> + Send) {
-        let (sender, mut sending) = (Arc::new(self), JoinSet::new());
-        let mut stop = pin!(stop);
-        loop {
-            for intent in sender.lease(CONCURRENCY - sending.len()).await {
-                sending.spawn(Arc::clone(&sender).handle(intent));
-            }
-            tokio::select! {
-                () = &mut stop => break,
-                // At full concurrency, neither a notification nor the timer matters.
-                () = sender.notifier.notified(), if sending.len() < CONCURRENCY => {}
-                () = tokio::time::sleep(POLL_INTERVAL), if sending.len() < CONCURRENCY => {}
-                Some(result) = sending.join_next() => log_panic(result),
-            }
-        }
-        while let Some(result) = sending.join_next().await {
-            log_panic(result);
-        }
+        let sender = Arc::new(self);
+        let sends = LeaseLoop {
+            name: "mail",
+            concurrency: CONCURRENCY,
+            poll_interval: POLL_INTERVAL,
+            store_timeout: STORE_POLICY.attempt,
+            stop_timeout: STOP_TIMEOUT,
+        };
+        sends.run(|limit| Arc::clone(&sender).lease(limit), || sender.notifier.notified(), stop).await;
     }
 
-    /// Leases due mails; an empty list if the store is unavailable.
-    async fn lease(&self, limit: usize) -> Vec<MailIntent> {
-        let Some(limit) = u32::try_from(limit).ok().filter(|limit| *limit > 0) else { return Vec::new() };
+    /// Leases due mails; returns the work on each.
+    async fn lease(self: Arc<Self>, limit: u32) -> Result<Vec<impl Future<Output = ()> + Send + 'static>> {
         let now = self.deps.clock.now();
-        let due = self.deps.outbox.lease_due(&self.holder, now, now.plus(LEASE), limit);
-        match with_timeout(STORE_POLICY.attempt, due).await {
-            Ok(due) => {
-                self.reads.succeeded();
-                due
-            }
-            Err(error) => {
-                if let Some(failures) = self.reads.failed() {
-                    tracing::warn!(%error, failures, "outbox read failed");
-                }
-                Vec::new()
-            }
-        }
+        let due = self.deps.outbox.lease_due(&self.holder, now, now.plus(LEASE), limit).await?;
+        Ok(due.into_iter().map(|intent| Arc::clone(&self).handle(intent)).collect())
     }
 
     /// Sends one mail, and stores the outcome in the outbox.
@@ -126,13 +129,21 @@ impl MailSender {
             Ok(()) => None,
             Err(error) => pause(attempt, error.retry()),
         };
-        match (&sent, pause) {
-            (Ok(()), _) => tracing::info!(mail, attempt, "mail sent"),
+        let result = match (&sent, pause) {
+            (Ok(()), _) => {
+                tracing::info!(mail, attempt, "mail sent");
+                MailResult::Sent
+            }
             (Err(error), Some(pause)) => {
                 tracing::warn!(mail, attempt, %error, retry_s = pause.as_secs(), "mail send failed");
+                MailResult::Failed
             }
-            (Err(error), None) => tracing::error!(mail, attempt, %error, "mail abandoned"),
-        }
+            (Err(error), None) => {
+                tracing::error!(mail, attempt, %error, "mail abandoned");
+                MailResult::Abandoned
+            }
+        };
+        (self.observer)(result);
         let retry_at = pause.map(|pause| self.deps.clock.now().plus(pause));
         let done = || self.deps.outbox.finish(&intent.id, retry_at);
         if let Err(error) = retry_store_persistently(STORE_POLICY, done).await {
@@ -218,13 +229,6 @@ fn pause(attempt: u32, retry: Retry) -> Option<Duration> {
     };
     // Also if the mailer requests a longer one.
     (attempt < ATTEMPTS_MAX).then_some(pause.min(RETRY_PAUSE_MAX))
-}
-
-/// Logs a send that panicked. Its mail stays leased, and is retried when the lease expires.
-fn log_panic(result: std::result::Result<(), tokio::task::JoinError>) {
-    if let Err(error) = result {
-        tracing::error!(%error, "mail send panicked");
-    }
 }
 
 #[cfg(test)]

@@ -6,7 +6,8 @@
 
 use super::{
     PaymentAmounts, PaymentProgress, PaymentSnapshot, PaymentState, Payments, ProviderObject, STORE_POLICY,
-    UPDATE_ATTEMPTS_MAX, WebhookOutcome, WebhookRequest, contention_error, subscription::is_recorded,
+    UPDATE_ATTEMPTS_MAX, WebhookOutcome, WebhookRequest, contention_error, receipt::queue_receipt,
+    subscription::is_recorded,
 };
 use crate::{
     accounts::{Memo, Order, OrderItem, OrderState, change_account::change_account},
@@ -129,7 +130,7 @@ impl Payments {
         }
         let Some(order) = self.record_refund(order, money).await? else { return Ok(false) };
         self.revoke_refunded(&order).await?;
-        self.queue_receipt(&order).await?;
+        queue_receipt(self, &order).await?;
         self.finalize(&order, money).await
     }
 

@@ -116,6 +116,18 @@ impl Payments {
         retry_store(STORE_POLICY, || self.deps.orders.order(id)).await
     }
 
+    /// Closes every page on which an account's orders may still be paid, and grants earlier payments.
+    /// Cancels a subscription that was fully refunded. Returns the account as it is then.
+    ///
+    /// Orders stay open if their payment is in progress or their page is unknown: see
+    /// [`crate::accounts::AccountAdmin::provider_refs`].
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Unavailable`] if stores or provider are unavailable: some pages may be closed.
+    pub async fn close(&self, account: &Account) -> Result<Account> {
+        close::close_pages(self, account).await
+    }
+
     fn now(&self) -> Timestamp {
         self.deps.clock.now()
     }

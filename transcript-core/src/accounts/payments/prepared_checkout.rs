@@ -17,6 +17,61 @@ pub struct PreparedCheckout {
 }
 
 impl PreparedCheckout {
+    /// Opens a checkout for the pack with this name (specification 4.11).
+    ///
+    /// The work id of the request names the order: a repeat with the same idempotency key opens no second order.
+    ///
+    /// # Errors
+    /// [`V1Error::BadRequest`] for an unknown pack; [`V1Error::Conflict`] if the idempotency key was used for
+    /// another order; [`V1Error::RateLimited`] if the account opened too many pages; [`V1Error::Internal`] if
+    /// payments are not configured or the page cannot be opened.
+    pub async fn for_pack(
+        payments: &Payments,
+        guard: RequestGuard,
+        name: &str,
+    ) -> Result<(Pack, Self), V1Error> {
+        let Some(pack) = Pack::from_wire(name) else {
+            let names = Pack::ALL.map(|pack| pack.name).join(", ");
+            return Err(guard.reject(bad_request(format!("pack: it must be one of {names}"))).await);
+        };
+        if !payments.is_configured() {
+            return Err(guard.reject(not_configured()).await);
+        }
+        let error = match payments.buy(&guard.caller().account, pack, OrderId::new(guard.work_id())).await {
+            Ok(BuyOutcome::Opened(sold)) => return Ok((pack, Self { checkout: sold, guard })),
+            Ok(BuyOutcome::Limited { retry_after_ms }) => too_many_pages(retry_after_ms),
+            Err(error) => checkout_error(&error),
+        };
+        Err(guard.reject(error).await)
+    }
+
+    /// Opens a checkout for the plan with this name (specification 4.10).
+    /// Works as [`PreparedCheckout::for_pack`].
+    ///
+    /// # Errors
+    /// As [`PreparedCheckout::for_pack`]; [`V1Error::BadRequest`] also for the account's present plan, and for a plan
+    /// without a price.
+    pub async fn for_plan(payments: &Payments, guard: RequestGuard, name: &str) -> Result<Self, V1Error> {
+        let Some(plan) = Plan::from_wire(name).filter(|plan| *plan != Plan::Free) else {
+            let error = bad_request("plan: it must be one of starter, pro, scale".to_owned());
+            return Err(guard.reject(error).await);
+        };
+        if !payments.is_configured() {
+            return Err(guard.reject(not_configured()).await);
+        }
+        let order = OrderId::new(guard.work_id());
+        let error = match payments.subscribe(&guard.caller().account, plan, order).await {
+            Ok(SubscribeOutcome::Opened(sold)) => return Ok(Self { checkout: sold, guard }),
+            Ok(SubscribeOutcome::AlreadySubscribed) => {
+                bad_request(format!("plan: this account has the plan {name} already"))
+            }
+            Ok(SubscribeOutcome::NotForSale) => bad_request(format!("plan: {name} is not for sale here")),
+            Ok(SubscribeOutcome::Limited { retry_after_ms }) => too_many_pages(retry_after_ms),
+            Err(error) => checkout_error(&error),
+        };
+        Err(guard.reject(error).await)
+    }
+
     /// Delivers the response, as [`RequestGuard::deliver`].
     /// The response is not stored for a page that is valid for only a few minutes: a repeat gets another page
     /// of the same order.
@@ -28,62 +83,6 @@ impl PreparedCheckout {
             true => self.guard.deliver(response).await,
             false => Ok(self.guard.deliver_unstored(response).await),
         }
-    }
-}
-
-impl Payments {
-    /// Opens a checkout for the pack with this name (specification 4.11).
-    ///
-    /// The work id of the request names the order: a repeat with the same idempotency key opens no second order.
-    ///
-    /// # Errors
-    /// [`V1Error::BadRequest`] for an unknown pack; [`V1Error::Conflict`] if the idempotency key was used for
-    /// another order; [`V1Error::RateLimited`] if the account opened too many pages; [`V1Error::Internal`] if
-    /// payments are not configured or the page cannot be opened.
-    pub async fn prepare_pack(
-        &self,
-        guard: RequestGuard,
-        name: &str,
-    ) -> Result<(Pack, PreparedCheckout), V1Error> {
-        let Some(pack) = Pack::from_wire(name) else {
-            let names = Pack::ALL.map(|pack| pack.name).join(", ");
-            return Err(guard.reject(bad_request(format!("pack: it must be one of {names}"))).await);
-        };
-        if !self.is_configured() {
-            return Err(guard.reject(not_configured()).await);
-        }
-        let error = match self.buy(&guard.caller().account, pack, OrderId::new(guard.work_id())).await {
-            Ok(BuyOutcome::Opened(sold)) => return Ok((pack, PreparedCheckout { checkout: sold, guard })),
-            Ok(BuyOutcome::Limited { retry_after_ms }) => too_many_pages(retry_after_ms),
-            Err(error) => checkout_error(&error),
-        };
-        Err(guard.reject(error).await)
-    }
-
-    /// Opens a checkout for the plan with this name (specification 4.10).
-    /// Works as [`Payments::prepare_pack`].
-    ///
-    /// # Errors
-    /// As [`Payments::prepare_pack`]; [`V1Error::BadRequest`] also for the account's present plan, and for a plan
-    /// without a price.
-    pub async fn prepare_plan(&self, guard: RequestGuard, name: &str) -> Result<PreparedCheckout, V1Error> {
-        let Some(plan) = Plan::from_wire(name).filter(|plan| *plan != Plan::Free) else {
-            let error = bad_request("plan: it must be one of starter, pro, scale".to_owned());
-            return Err(guard.reject(error).await);
-        };
-        if !self.is_configured() {
-            return Err(guard.reject(not_configured()).await);
-        }
-        let error = match self.subscribe(&guard.caller().account, plan, OrderId::new(guard.work_id())).await {
-            Ok(SubscribeOutcome::Opened(sold)) => return Ok(PreparedCheckout { checkout: sold, guard }),
-            Ok(SubscribeOutcome::AlreadySubscribed) => {
-                bad_request(format!("plan: this account has the plan {name} already"))
-            }
-            Ok(SubscribeOutcome::NotForSale) => bad_request(format!("plan: {name} is not for sale here")),
-            Ok(SubscribeOutcome::Limited { retry_after_ms }) => too_many_pages(retry_after_ms),
-            Err(error) => checkout_error(&error),
-        };
-        Err(guard.reject(error).await)
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::{collections::HashSet, time::Duration};
 
-use super::{Payments, ProviderObject, STORE_POLICY};
+use super::{Payments, ProviderObject, STORE_POLICY, close::expire_unconfirmed};
 use crate::{
     accounts::Order,
     directory::Account,
@@ -64,7 +64,7 @@ impl Payments {
         }
         if let Some(payment) = payment {
             self.reconcile(&ProviderObject::new(payment.clone())).await?;
-            self.expire_unconfirmed(order, payment).await?;
+            expire_unconfirmed(self, order, payment).await?;
         }
         let is_given_up = age > ORDER_AGE_MAX || order.payment.is_none() && age > UNOPENED_AGE_MAX;
         if is_given_up && let Some(order) = self.order(&order.id).await? {

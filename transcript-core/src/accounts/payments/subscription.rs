@@ -12,6 +12,7 @@ use super::{
     contention_error,
     fulfillment::is_expected_amount,
     matched_invoice::{MatchedInvoice, ends_paid_period, is_current, is_first_payment},
+    receipt::queue_receipt,
 };
 use crate::{
     accounts::{
@@ -323,7 +324,7 @@ impl Payments {
         for _ in 0..UPDATE_ATTEMPTS_MAX {
             let Some(order) = self.order(id).await? else { return Ok(()) };
             let Some(order) = self.record_refund(&order, &invoice.money).await? else { continue };
-            self.queue_receipt(&order).await?;
+            queue_receipt(self, &order).await?;
             if self.finalize(&order, &invoice.money).await? {
                 return Ok(());
             }

@@ -2,20 +2,18 @@
 
 use std::{sync::Arc, time::Duration};
 
-use tokio::task::JoinSet;
-
 use super::{AccountWebhooks, JobEvent, LeasedEvent, WebhookAttempt, WebhookClient, WebhookPost, sign};
 use crate::{
     accounts::{RETRY_PAUSE_MAX, jobs::JobView},
     debug_fields,
     error::{Error, ErrorKind, Result},
-    failure_log::FailureLog,
-    retry::{Backoff, StorePolicy, retry_store_persistently, with_timeout},
+    retry::{Backoff, StorePolicy, retry_store_persistently},
+    tasks::LeaseLoop,
     time::Timestamp,
 };
 
 /// Events that one process sends at the same time, each of another account.
-const CONCURRENCY: usize = 32;
+const CONCURRENCY: u32 = 32;
 /// Pause between two looks at the store.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// Timeout of an attempt, also if the client has none.
@@ -72,65 +70,37 @@ pub async fn send_webhooks(
     deps: WebhookSenderDeps,
     stop: impl Future<Output = ()> + Send,
 ) {
-    let sender = WebhookSender { deps, failures: FailureLog::new() };
-    let mut attempts = JoinSet::new();
-    tokio::select! {
-        () = sender.run(&newest, &mut attempts) => {}
-        () = stop => {}
-    }
-    let rest = async { while attempts.join_next().await.is_some() {} };
-    if tokio::time::timeout(STOP_TIMEOUT, rest).await.is_err() {
-        attempts.shutdown().await;
-    }
-}
-
-#[derive(Debug)]
-struct WebhookSender {
-    deps: WebhookSenderDeps,
-    failures: FailureLog,
-}
-
-impl WebhookSender {
-    async fn run(&self, newest: &(impl Fn() -> Arc<AccountWebhooks> + Send + Sync), tasks: &mut JoinSet<()>) {
-        loop {
-            let webhooks = newest();
-            for leased in self.lease(&webhooks, CONCURRENCY.saturating_sub(tasks.len())).await {
-                let (webhooks, deps) = (Arc::clone(&webhooks), self.deps.clone());
-                tasks.spawn(async move {
-                    if let Some(result) = webhooks.attempt(&leased, &deps).await {
-                        (deps.observer)(result);
-                    }
-                });
-            }
-            tokio::select! {
-                // The account of the ended attempt may have another event.
-                Some(_) = tasks.join_next() => {}
-                () = tokio::time::sleep(POLL_INTERVAL) => {}
-            }
-        }
-    }
-
-    /// Leases due events; an empty list if the store is unavailable.
-    async fn lease(&self, webhooks: &AccountWebhooks, limit: usize) -> Vec<LeasedEvent> {
-        let Some(limit) = u32::try_from(limit).ok().filter(|limit| *limit > 0) else { return Vec::new() };
-        let now = webhooks.context.now();
-        let due = webhooks.store.lease_events(now, now.plus(LEASE), limit);
-        match with_timeout(STORE_POLICY.attempt, due).await {
-            Ok(due) => {
-                self.failures.succeeded();
-                due
-            }
-            Err(error) => {
-                if let Some(failures) = self.failures.failed() {
-                    tracing::warn!(%error, failures, "webhook store call failed");
-                }
-                Vec::new()
-            }
-        }
-    }
+    // The account of an ended attempt may have another event: its end begins the next lease.
+    let attempts = LeaseLoop {
+        name: "webhook",
+        concurrency: CONCURRENCY,
+        poll_interval: POLL_INTERVAL,
+        store_timeout: STORE_POLICY.attempt,
+        stop_timeout: STOP_TIMEOUT,
+    };
+    attempts.run(|limit| newest().lease(deps.clone(), limit), std::future::pending::<()>, stop).await;
 }
 
 impl AccountWebhooks {
+    /// Leases due events; returns the attempt at each.
+    async fn lease(
+        self: Arc<Self>,
+        deps: WebhookSenderDeps,
+        limit: u32,
+    ) -> Result<Vec<impl Future<Output = ()> + Send + 'static>> {
+        let now = self.context.now();
+        let due = self.store.lease_events(now, now.plus(LEASE), limit).await?;
+        let attempt = |leased: LeasedEvent| {
+            let (webhooks, deps) = (Arc::clone(&self), deps.clone());
+            async move {
+                if let Some(result) = webhooks.attempt(&leased, &deps).await {
+                    (deps.observer)(result);
+                }
+            }
+        };
+        Ok(due.into_iter().map(attempt).collect())
+    }
+
     /// Sends a leased event, and records the attempt. `None` if nothing was sent or recorded.
     async fn attempt(&self, leased: &LeasedEvent, deps: &WebhookSenderDeps) -> Option<WebhookResult> {
         let (event, attempt) = (leased.event.id(), leased.attempt);

@@ -2,7 +2,7 @@
 
 use super::{KeyValueStore, ShortLink, TrackSelector, VideoId};
 use crate::{
-    error::{Error, ErrorKind, Result, Retry},
+    error::{Error, Result},
     hex,
 };
 
@@ -63,7 +63,7 @@ pub(super) async fn list(
                 "the store lists the key {key:?} after {previous:?}: `list` returns keys that begin with \
                  `prefix`, are greater than `after` and are in ascending order of their bytes"
             );
-            return Err(Error::new(ErrorKind::Corrupt, Retry::Never, message));
+            return Err(Error::corrupt(message));
         }
         previous = key;
     }

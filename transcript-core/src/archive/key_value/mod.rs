@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     debug_fields,
-    error::{Error, ErrorKind, Result, Retry},
+    error::{Error, Result},
     ids::Holder,
     page::{Page, PageRequest, no_cursor},
     time::Timestamp,
@@ -31,8 +31,8 @@ use crate::{
 /// megabytes. An implementation that blocks, as embedded databases do, is called on the threads of the runtime: one that
 /// waits for a disk for long moves its work to `tokio::task::spawn_blocking`.
 ///
-/// Every method fails with [`ErrorKind::Unavailable`] if the store cannot be reached; [`Error::with_cause`] keeps the
-/// error of the database.
+/// Every method fails with [`crate::ErrorKind::Unavailable`] if the store cannot be reached; [`Error::with_cause`]
+/// keeps the error of the database.
 #[async_trait]
 pub trait KeyValueStore: fmt::Debug + Send + Sync + 'static {
     /// The value of a key.
@@ -270,7 +270,7 @@ fn decode<T: DeserializeOwned>(key: &str, value: &[u8]) -> Result<T> {
 
 #[cold]
 fn corrupt(key: &str) -> Error {
-    Error::new(ErrorKind::Corrupt, Retry::Never, format!("the value of the key {key:?} cannot be read back"))
+    Error::corrupt(format!("the value of the key {key:?} cannot be read back"))
 }
 
 #[async_trait]

@@ -8,6 +8,7 @@ use std::{
 
 use super::*;
 use crate::{
+    error::ErrorKind,
     transcript::{LanguageTag, Segment, TrackInfo, TrackKind},
     video::Platform,
 };

@@ -5,6 +5,7 @@ use super::{
     number_words::{ideograph, ideographs, is_ideograph},
     numbers::ascii_digit,
     sanitize::is_colon,
+    units::{sign_unit, unit},
 };
 use crate::transcript::{
     is_unspaced,
@@ -14,8 +15,6 @@ use crate::transcript::{
 /// Endings of a number that do not change its value, besides units: of ordinals, decades and times.
 const ENDINGS: [&str; 15] =
     ["st", "nd", "rd", "th", "s", "er", "ere", "re", "e", "eme", "ieme", "ste", "te", "de", "h"];
-/// Units and halves of the day, which must agree where both texts have one.
-const UNITS: [&str; 7] = ["am", "pm", "mm", "cm", "km", "mg", "kg"];
 /// Words directly before the digits of a negative number, where the minus sign is not used.
 const NEGATIVE_SIGNS: [&str; 7] = ["负", "負", "零下", "マイナス", "氷点下", "영하", "마이너스"];
 /// First characters of units of temperature, besides 摄 and 华, which are some only before 氏.
@@ -37,6 +36,8 @@ pub(super) enum Token {
     /// A sign between the numbers of a clock time.
     ClockSign,
     Comma,
+    /// A sign of a currency, or of percent.
+    UnitSign(&'static str),
     /// Other punctuation than a hyphen, or text of an unspaced script.
     Break,
 }
@@ -70,11 +71,6 @@ pub(super) fn tokens(text: &str, each: impl FnMut(Token)) {
     }
     reader.end_run();
     reader.end_word();
-}
-
-/// The unit that a folded word is.
-pub(super) fn unit(word: &str) -> Option<&'static str> {
-    UNITS.iter().find(|unit| **unit == word).copied()
 }
 
 struct TokenReader<'a, F> {
@@ -178,10 +174,10 @@ impl<F: FnMut(Token)> TokenReader<'_, F> {
         } else if !(is_mark(c) || self.is_inside(c)) {
             self.end_word();
             match c {
-                c if c.is_whitespace() || matches!(c, '-' | '‐' | '‑' | '\'' | '’') => {}
+                c if c.is_whitespace() || matches!(c, '-' | '‐' | '‑' | '־' | '፡' | '\'' | '’') => {}
                 ',' => (self.each)(Token::Comma),
                 _ if is_clock_sign(self.letters, self.at) => (self.each)(Token::ClockSign),
-                _ => (self.each)(Token::Break),
+                _ => (self.each)(sign_unit(c).map_or(Token::Break, Token::UnitSign)),
             }
         }
     }

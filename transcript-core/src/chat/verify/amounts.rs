@@ -4,17 +4,20 @@
 //! `19th` and "nineteenth".
 
 mod marks;
+mod written_number;
 
 use std::collections::HashSet;
 
 use marks::Marks;
+pub(in crate::chat) use written_number::WrittenNumber;
 
 use super::{
-    amount_tokens::{Digits, Token, canonical, tokens, unit},
+    amount_tokens::{Digits, Token, canonical, tokens},
     number_words::{
         NumberBuilder, NumberWords, ideographs, is_below, is_clock_word, is_connector, is_ideograph,
         is_minus_phrase, is_point, product,
     },
+    units::unit_of_number,
 };
 
 /// From this value on, a number in words must be spoken too; smaller ones are often articles and idioms.
@@ -41,36 +44,6 @@ pub(in crate::chat) struct Amounts {
     marks: Marks,
     /// Numbers between which only words or signs of clock times stand. Only here are single Chinese numerals.
     pub(super) clocks: Vec<Vec<String>>,
-}
-
-/// A number of a text, as it is written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::chat) struct WrittenNumber {
-    /// Its value in digits.
-    pub(in crate::chat) form: String,
-    /// Its number words, and digits before them; none for digits only.
-    words: Vec<String>,
-}
-
-impl WrittenNumber {
-    fn new(pieces: &[Piece]) -> Self {
-        Self {
-            form: pieces.iter().map(|piece| piece.form.as_str()).collect(),
-            words: pieces.iter().flat_map(|piece| piece.words.iter().cloned()).collect(),
-        }
-    }
-
-    /// Whether a folded word or n-gram of the same text is part of the number.
-    pub(in crate::chat) fn has(&self, word: &str) -> bool {
-        if self.words.is_empty() {
-            // An ordinal or a unit: `19th`, `5kg`.
-            let digits = word.trim_end_matches(char::is_alphabetic);
-            let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-            return word == self.form || (is_number && self.form.contains(digits));
-        }
-        let is_part = |known: &String| known.contains(word) && known.chars().all(is_ideograph);
-        self.words.iter().any(|known| known == word || is_part(known))
-    }
 }
 
 /// Neighbouring numbers of a text.
@@ -234,6 +207,8 @@ struct ReaderState {
     is_connected: bool,
     /// Whether a decimal point precedes.
     is_after_point: bool,
+    /// The currency whose sign precedes.
+    sign: Option<&'static str>,
     /// The last word, which may form a name with a number.
     before: String,
     /// Numbers of a clock time.
@@ -250,6 +225,8 @@ struct AmountReader<'a> {
 
 impl AmountReader<'_> {
     fn read(&mut self, token: Token) {
+        let is_behind_sign = matches!(token, Token::Digits(_) | Token::Mixed(..));
+        self.state.sign = self.state.sign.take().filter(|_| is_behind_sign);
         let is_in_clock = std::mem::take(&mut self.state.is_in_clock);
         match token {
             Token::Word(word) => self.read_word(word),
@@ -278,7 +255,21 @@ impl AmountReader<'_> {
                 self.end_run();
                 self.end_clock();
             }
+            Token::UnitSign(unit) => self.read_unit_sign(unit),
         }
+    }
+
+    /// Reads a sign behind a number, or else before one.
+    fn read_unit_sign(&mut self, unit: &'static str) {
+        self.end_number();
+        let last = self.state.run.last_mut();
+        let is_behind = last.is_some();
+        if let Some(last) = last {
+            last.unit.get_or_insert(unit);
+        }
+        self.end_run();
+        self.end_clock();
+        self.state.sign = Some(unit).filter(|unit| !is_behind && *unit != "percent");
     }
 
     fn read_digits(&mut self, digits: Digits) {
@@ -290,7 +281,7 @@ impl AmountReader<'_> {
         let value = form.parse().ok().filter(|value| is_whole && *value < SCALED_MAX);
         self.push(form, Vec::new());
         if let Some(last) = self.state.run.last_mut() {
-            last.unit = unit;
+            last.unit = unit.or(last.unit);
             last.is_negative |= is_negative;
         }
         if let Some(value) = value {
@@ -355,8 +346,8 @@ impl AmountReader<'_> {
             self.state.is_connected = true;
         } else {
             self.end_number();
-            if let (Some(last), Some(unit)) = (self.state.run.last_mut(), unit(&word)) {
-                last.unit = Some(unit);
+            if let Some(last) = self.state.run.last_mut() {
+                last.unit = unit_of_number(&word, &last.form).or(last.unit);
             }
             let before = std::mem::take(&mut self.state.before);
             self.end_run();
@@ -403,6 +394,7 @@ impl AmountReader<'_> {
         }
         let digits = if is_scaled { self.state.run.pop() } else { None };
         let is_negative = digits.as_ref().is_some_and(|digits| digits.is_negative);
+        let unit = digits.as_ref().and_then(|digits| digits.unit);
         if let Some(Piece { form, name, .. }) = digits {
             self.state.before = name.map(|name| name.trim_end_matches(&form).to_owned()).unwrap_or_default();
             words.insert(0, form);
@@ -410,6 +402,7 @@ impl AmountReader<'_> {
         self.amounts.spelled.push((words.clone(), value));
         self.push(value.to_string(), words);
         if let Some(last) = self.state.run.last_mut() {
+            last.unit = last.unit.or(unit);
             last.is_negative |= is_negative;
         }
     }
@@ -421,7 +414,7 @@ impl AmountReader<'_> {
             self.amounts.add_below_zero();
         }
         let name = (1..=NAME_LETTERS_MAX).contains(&before.chars().count()).then(|| before + &form);
-        let piece = Piece { form, decimal: None, name, words, unit: None, is_negative };
+        let piece = Piece { form, decimal: None, name, words, unit: self.state.sign.take(), is_negative };
         let is_decimal = std::mem::take(&mut self.state.is_after_point);
         match self.state.run.last_mut() {
             Some(last) if is_decimal => last.append(".", piece),

@@ -20,13 +20,13 @@ use crate::transcript::is_unspaced;
 const QUOTED_LENGTH_MAX: usize = 4;
 const WORD_LENGTH: usize = 2;
 /// Words before a negating word with which it is no open negation: "or not", "if not", "why not".
-const ALTERNATIVES: &str = "or than why if oder als warum wenn ou si se o of";
+pub(super) const ALTERNATIVES: &str = "or than why if oder als warum wenn ou si se o of";
 /// Words of a clause in which no negation is open: "if it is not".
-const CONDITIONS: &str = "if whether unless wenn falls ob";
+pub(super) const CONDITIONS: &str = "if whether unless wenn falls ob";
 /// Words that begin a new statement, and those that also begin an object: "not, as many say, the oldest".
-const PRONOUNS: &str = "i you he she it we they ich du er sie wir ihr je tu il elle nous vous ils elles yo ella ellos \
+pub(super) const PRONOUNS: &str = "i you he she it we they ich du er sie wir ihr je tu il elle nous vous ils elles yo ella ellos \
     ellas usted io lui lei noi voi loro eu ele ela eles ik jij hij zij";
-const DETERMINERS: &str = "the this that these those there which who what my your his her our their der die das ein \
+pub(super) const DETERMINERS: &str = "the this that these those there which who what my your his her our their der die das ein \
     eine le la les un une el los las lo una het een";
 
 /// A part of a clause.
@@ -75,7 +75,7 @@ pub(super) struct Clause {
 }
 
 /// Whether a list has a folded word.
-fn has(list: &str, word: &str) -> bool {
+pub(super) fn has(list: &str, word: &str) -> bool {
     list.split_whitespace().any(|known| known == word)
 }
 
@@ -112,7 +112,7 @@ impl EndFinder {
 fn ends_clause(c: char) -> bool {
     !c.is_alphanumeric()
         && !c.is_whitespace()
-        && !matches!(c, '-' | '‐' | '‑' | '*' | '_' | '%' | '$' | '€' | '£')
+        && !matches!(c, '-' | '‐' | '‑' | '־' | '֊' | '፡' | '*' | '_' | '%' | '$' | '€' | '£')
         && closing_marks(c).is_none()
         && !is_mark(c)
 }

@@ -6,6 +6,7 @@
 //! - A quotation is looked up in the passages that the sentence cites, then in the whole transcript, where the citation
 //!   is replaced. The response contains the transcript's text. A near match becomes that text. Without a match, the
 //!   sentence is removed.
+//! - A sentence with a quotation that leaves out a negation directly outside of it is removed.
 //! - A sentence without a citation is kept only if a later sentence of the same line has one.
 //! - A sentence with a number that its citations and the question do not have, or that denies what they state or states
 //!   what they deny, is removed.
@@ -28,6 +29,7 @@ mod passage_names;
 mod quotation_marks;
 mod quote_ends;
 mod quote_repair;
+mod quoted_negation;
 mod quotes;
 mod sanitize;
 mod sentence_parser;
@@ -36,6 +38,7 @@ mod sentence_support;
 mod support;
 mod times;
 mod transcript_index;
+mod units;
 mod writer;
 
 pub(super) use amounts::{Amounts, WrittenNumber};
@@ -48,9 +51,13 @@ mod hostile_tests;
 #[cfg(test)]
 mod opposite_tests;
 #[cfg(test)]
+mod quoted_negation_tests;
+#[cfg(test)]
 mod reversal_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod unit_tests;
 
 use std::{cell::OnceCell, ops::Range, sync::Arc};
 
@@ -341,6 +348,8 @@ impl AnswerVerifier {
             return CheckedSentence { is_rejected: true, ..CheckedSentence::default() };
         }
         let numbers = self.received_passages(&parts);
+        // Words that the model did not mark as a quotation are a statement.
+        let has_quotation = parts.iter().any(|part| matches!(part, SentencePart::Quote(_)));
         let parts = self.quote_verbatim_words(parts, &numbers);
         let mut quotes: Vec<Option<QuotedSpan>> = Vec::with_capacity(parts.len());
         for part in &parts {
@@ -351,7 +360,9 @@ impl AnswerVerifier {
             };
             quotes.push(quote);
         }
-        if quotes.iter().flatten().any(|quote| *quote == QuotedSpan::NotFound) {
+        if quotes.iter().flatten().any(|quote| *quote == QuotedSpan::NotFound)
+            || (has_quotation && !self.affirm_quotes(&parts, &mut quotes))
+        {
             return CheckedSentence { is_rejected: true, ..CheckedSentence::default() };
         }
         let has_verified_quote =
@@ -366,6 +377,10 @@ impl AnswerVerifier {
         } else {
             parts
         };
+        // The words around a quotation, which may deny it, may be dropped.
+        if has_quotation && !self.affirm_quotes(&parts, &mut quotes) {
+            return CheckedSentence { is_rejected: true, ..CheckedSentence::default() };
+        }
         let cites = parts.iter().any(|part| matches!(part, SentencePart::Cites(_)));
         let separate = self.separate_statements(sentence);
         if cites && !self.supports_separate_parts(&separate, &numbers) {

@@ -88,6 +88,11 @@ fn folded(list: &str) -> HashSet<String> {
     list.split_whitespace().map(fold).collect()
 }
 
+/// Whether a folded word negates, denies or says that something is untrue, in any language.
+pub(super) fn is_denying_word(word: &str) -> bool {
+    ALL.values().any(|words| words.contains(word)) || DENYING.contains(word) || UNTRUE.contains(word)
+}
+
 /// The negating words for a text in one language.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NegationWords<'a> {

@@ -5,7 +5,10 @@
 use std::collections::HashSet;
 
 use super::{
-    super::{fold::is_mark, question::strip_invisible},
+    super::{
+        fold::{HEBREW_PREFIXES, is_mark},
+        question::strip_invisible,
+    },
     quotation_marks::is_quotation_mark,
     sanitize::remove_tags,
 };
@@ -14,9 +17,7 @@ use crate::transcript::script::{Script, char_script};
 
 /// Maximum of rounds in which nested entities are decoded.
 const DECODE_ROUNDS_MAX: usize = 8;
-/// Letters that Hebrew joins to the next word: and, the, that, in, as, to, from.
-const HEBREW_PREFIXES: [char; 7] = ['ו', 'ה', 'ש', 'ב', 'כ', 'ל', 'מ'];
-/// Maximum of such letters before a word.
+/// Maximum of Hebrew prefixes before a word.
 const HEBREW_PREFIX_MAX: usize = 3;
 
 /// Whether a character is in the private-use range of the sanitizer's placeholders.

@@ -1,7 +1,8 @@
 //! Classifies the quotations of a sentence.
 
 use super::{
-    super::fold::fold, AnswerVerifier, normalize::is_single_mark, support::ContentTerms, writer::QuotedSpan,
+    super::fold::fold, AnswerVerifier, normalize::is_single_mark, quoted_negation,
+    sentence_parser::SentencePart, support::ContentTerms, transcript_index::SpokenText, writer::QuotedSpan,
 };
 use crate::transcript::is_unspaced;
 
@@ -47,5 +48,33 @@ impl AnswerVerifier {
             Some(spoken) => QuotedSpan::Verified(spoken),
             None => QuotedSpan::NotFound,
         }
+    }
+
+    /// Moves each quotation that a negation outside of it reverses to a place without one; false if there is none.
+    ///
+    /// It stays if the model's words around it deny something.
+    pub(super) fn affirm_quotes(
+        &mut self,
+        parts: &[SentencePart],
+        quotes: &mut [Option<QuotedSpan>],
+    ) -> bool {
+        let denies =
+            |part: &SentencePart| matches!(part, SentencePart::Text(text) if quoted_negation::denies(text));
+        let is_negated = |spoken: &SpokenText| {
+            spoken.is_negated
+                && (spoken.words.contains(is_unspaced) || spoken.words.contains(char::is_whitespace))
+        };
+        let is_reversed =
+            |quote: &QuotedSpan| matches!(quote, QuotedSpan::Verified(spoken) if is_negated(spoken));
+        if !quotes.iter().flatten().any(is_reversed) || parts.iter().any(denies) {
+            return true;
+        }
+        quotes.iter_mut().flatten().all(|quote| match quote {
+            QuotedSpan::Verified(spoken) if is_negated(spoken) => {
+                let affirmed = self.source.find_affirmed(spoken);
+                affirmed.map(|affirmed| *spoken = affirmed).is_some()
+            }
+            _ => true,
+        })
     }
 }

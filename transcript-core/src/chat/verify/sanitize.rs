@@ -15,7 +15,7 @@ const TOP_LEVEL_DOMAINS: &[&str] = &[
 /// Prefixes of links.
 const LINK_PREFIXES: &[&str] =
     &["www.", "mailto:", "javascript:", "vbscript:", "data:", "tel:", "ftp:", "file:", "http:", "https:"];
-/// Maximum of characters in an HTML tag.
+/// Maximum of characters in an HTML tag, or in a link target with parentheses.
 const TAG_CHARS_MAX: usize = 300;
 
 /// Removes links and times from a model's text: [`remove_links`], then [`replace_times`].
@@ -79,6 +79,20 @@ pub(super) fn remove_tags(text: &str) -> String {
     }
     cleaned.push_str(rest);
     cleaned
+}
+
+/// Length of a link target that begins with a parenthesis. A target such as `(f(1))` has others inside.
+pub(super) fn link_target_length(target: &[char]) -> usize {
+    let mut depth = 0_usize;
+    for (at, c) in target.iter().take(TAG_CHARS_MAX).take_while(|c| !c.is_whitespace()).enumerate() {
+        match c {
+            '(' => depth += 1,
+            ')' if depth == 1 => return at + 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    target.iter().position(|c| *c == ')').map_or(target.len(), |close| close + 1)
 }
 
 /// Removes a word that is a link, and adds a space to a word that could be read as one.

@@ -9,6 +9,7 @@ use super::{
     },
     passage_names::PassageNames,
     quotation_marks::closing_marks,
+    sanitize::link_target_length,
 };
 
 /// Maximum of characters between the brackets of a citation.
@@ -118,8 +119,7 @@ fn parse_link(letters: &[char], at: usize) -> Option<(&[char], usize)> {
     if numbers(&inside, false).is_some() || is_time(&inside) {
         return None;
     }
-    let close = target.iter().position(|c| *c == ')').map_or(target.len(), |close| close + 1);
-    Some((words, end + 1 + close))
+    Some((words, end + 1 + link_target_length(target)))
 }
 
 struct SentenceParser<'a> {
@@ -440,7 +440,7 @@ mod tests {
             ("A [s17a] (S2b) [s1234567890123456789]", "A [4294967295] [4294967295] [4294967295]"),
             ("the [Music] (2020) s3x [s99999999]", "the (Music) (2020) s3x [99999999]"),
             ("It is [1:23] or (0:01-0:05) or [１：２３]", "It is  or  or "),
-            ("a [link](http://x.y) ![i](z) b", "a link i b"),
+            ("a [link](http://x.y) ![i](z) [j](k(1)) [l](m (n) o", "a link i j l o"),
             ("A [s4][s1", "A [4]"),
         ] {
             assert_eq!(render(sentence), expect, "{sentence}");

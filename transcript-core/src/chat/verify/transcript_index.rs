@@ -11,11 +11,12 @@ use std::{
 use super::{
     super::{
         Passage,
+        extractive::QUOTED_CHARS_MAX,
         fold::{find, fold},
         passage::PassageLine,
     },
     quote_ends::with_signs,
-    quote_repair,
+    quote_repair, quoted_negation,
 };
 use crate::transcript::{Segment, Transcript, format_timestamp};
 
@@ -27,6 +28,10 @@ const REPAIRS_MAX: u32 = 16;
 const NEAR_SEARCHES_MAX: u32 = 512;
 /// Maximum of matches in a passage of which one that is no part of a longer number is sought.
 const EXACT_MATCHES_MAX: usize = 8;
+/// Maximum of places of a quotation of which one without a negation is sought.
+const PLACES_MAX: usize = 16;
+/// A passage with more characters is one very long segment, whose quotations are not checked for a negation.
+const CHECKED_CHARS_MAX: usize = QUOTED_CHARS_MAX;
 /// Maximum of transcript bytes that are read, folded or scanned for one answer, in total.
 const READ_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// Maximum of bytes of cached folded passages.
@@ -45,6 +50,8 @@ pub(super) struct SpokenText {
     pub(super) words: String,
     /// Segments that contain it.
     pub(super) segments: Range<usize>,
+    /// Whether a negation directly outside of it reverses it.
+    pub(super) is_negated: bool,
 }
 
 /// Text at a position of the transcript, and the text directly before and after it.
@@ -179,9 +186,8 @@ impl TranscriptIndex {
         self.searches += 1;
         let whole = self.whole.get_or_init(|| WholeText::new(&self.passages));
         let at = whole.text.find(wanted)?;
-        let first = whole.starts.partition_point(|start| *start <= at).checked_sub(1)?;
-        let end = whole.starts.partition_point(|start| *start < at + wanted.len());
-        self.find_in(first..end, wanted)
+        let passages = whole.passages(at, wanted.len());
+        self.find_in(passages, wanted)
     }
 
     /// Finds the text of a passage that is nearly this quotation.
@@ -192,12 +198,13 @@ impl TranscriptIndex {
             return None;
         }
         self.repairs += 1;
-        let line = self.join(&self.neighbourhood(index, 1, NEIGHBOUR_BYTES_MAX))?;
+        let indices = self.neighbourhood(index, 1, NEIGHBOUR_BYTES_MAX);
+        let line = self.join(&indices)?;
         if line.text.len() > PASSAGE_BYTES_MAX + 2 * NEIGHBOUR_BYTES_MAX {
             return None;
         }
         let bytes = quote_repair::find_nearest(&line.text, quoted)?;
-        spoken_text(&line, bytes)
+        self.spoken_at(&line, &indices, bytes)
     }
 
     /// Text of a passage and of its neighbours, for comparison.
@@ -252,7 +259,74 @@ impl TranscriptIndex {
 
     fn find_in(&mut self, indices: Range<usize>, wanted: &str) -> Option<SpokenText> {
         let found = self.find_bytes(indices.clone(), wanted)?;
-        spoken_text(&self.folded.get(&indices)?.line, found)
+        self.spoken_at(&self.folded.get(&indices)?.line, &indices, found)
+    }
+
+    /// The words at a byte range of these passages' text, and whether a negation outside of them reverses them.
+    fn spoken_at(
+        &self,
+        line: &PassageLine,
+        passages: &Range<usize>,
+        bytes: Range<usize>,
+    ) -> Option<SpokenText> {
+        let is_negated = self.is_negated(line, passages, &bytes).unwrap_or(false);
+        Some(SpokenText { is_negated, ..spoken_text(line, bytes)? })
+    }
+
+    /// Whether a negation directly outside of words reverses them.
+    ///
+    /// It never does of a whole passage. So answers without a model, which quote whole passages or parts of very long
+    /// ones, are not checked.
+    fn is_negated(&self, line: &PassageLine, passages: &Range<usize>, bytes: &Range<usize>) -> Option<bool> {
+        let has_word = |text: &str| text.contains(char::is_alphanumeric);
+        let (before, after) = (line.text.get(..bytes.start)?, line.text.get(bytes.end..)?);
+        let is_long = |passage: &Passage| passage.text.chars().nth(CHECKED_CHARS_MAX).is_some();
+        let is_whole = !has_word(before) && !has_word(after);
+        if is_whole || self.passages.get(passages.clone())?.iter().any(is_long) {
+            return Some(false);
+        }
+        let text = |index: Option<usize>| {
+            index.and_then(|index| self.passages.get(index)).map_or("", |passage| passage.text.as_str())
+        };
+        let last = tail(text(passages.start.checked_sub(1)), NEIGHBOUR_BYTES_MAX);
+        let next = head(text(Some(passages.end)), NEIGHBOUR_BYTES_MAX);
+        let before = if has_word(before) { before } else { &[last, " ", before].concat() };
+        let after = if has_word(after) { after } else { &[after, " ", next].concat() };
+        let language = self.transcript.track.language.primary();
+        Some(quoted_negation::is_negated(before, line.text.get(bytes.clone())?, after, language))
+    }
+
+    /// The same words at the nearest place where no negation reverses them; `None` if each place has one.
+    ///
+    /// Returns the words as they are once the limits of this answer are reached.
+    pub(super) fn find_affirmed(&mut self, spoken: &SpokenText) -> Option<SpokenText> {
+        let wanted = fold(&spoken.words);
+        let whole = self.whole.get_or_init(|| WholeText::new(&self.passages));
+        let own = self.passages.partition_point(|passage| passage.segments.end <= spoken.segments.start);
+        let matches = whole.text.match_indices(&wanted).take(PLACES_MAX);
+        let mut places: Vec<Range<usize>> = matches.map(|(at, _)| whole.passages(at, wanted.len())).collect();
+        let is_limited = places.len() == PLACES_MAX;
+        places.dedup();
+        places.sort_by_key(|passages| passages.start.abs_diff(own));
+        for passages in places {
+            let Some(mut bytes) = self.find_bytes(passages.clone(), &wanted) else {
+                return Some(spoken.clone());
+            };
+            let line = &self.folded.get(&passages)?.line;
+            for _ in 0..PLACES_MAX {
+                let place = self.spoken_at(line, &passages, bytes.clone())?;
+                if !place.is_negated && fold(&place.words) == wanted {
+                    return Some(place);
+                }
+                let rest = line.text.get(bytes.end..)?;
+                if !self.take_budget(rest.len()) {
+                    return Some(spoken.clone());
+                }
+                let Some(next) = find(rest, &fold(rest), &wanted) else { break };
+                bytes = bytes.end + next.start..bytes.end + next.end;
+            }
+        }
+        is_limited.then(|| spoken.clone())
     }
 
     /// The byte range of folded words in the text of a run of passages, which is cached.
@@ -291,7 +365,7 @@ impl TranscriptIndex {
 fn spoken_text(line: &PassageLine, bytes: Range<usize>) -> Option<SpokenText> {
     let bytes = widened(line, bytes);
     let words = line.text.get(bytes.clone())?.to_owned();
-    Some(SpokenText { words, segments: line.segments(&bytes)? })
+    Some(SpokenText { words, segments: line.segments(&bytes)?, is_negated: false })
 }
 
 fn widened(line: &PassageLine, bytes: Range<usize>) -> Range<usize> {
@@ -300,13 +374,13 @@ fn widened(line: &PassageLine, bytes: Range<usize>) -> Range<usize> {
 }
 
 /// Longest prefix of a text with at most this many bytes.
-fn head(text: &str, bytes: usize) -> &str {
+pub(super) fn head(text: &str, bytes: usize) -> &str {
     let mut prefixes = (0..=bytes.min(text.len())).rev().map(|end| text.get(..end));
     prefixes.find_map(|prefix| prefix).unwrap_or_default()
 }
 
 /// Longest suffix of a text with at most this many bytes.
-fn tail(text: &str, bytes: usize) -> &str {
+pub(super) fn tail(text: &str, bytes: usize) -> &str {
     let mut suffixes = (text.len().saturating_sub(bytes)..=text.len()).map(|start| text.get(start..));
     suffixes.find_map(|suffix| suffix).unwrap_or_default()
 }
@@ -319,6 +393,12 @@ impl WholeText {
             text.push_str(&fold(&passage.text));
         }
         Self { text, starts }
+    }
+
+    /// Indices of the passages with this many bytes of the text from an offset on.
+    fn passages(&self, at: usize, length: usize) -> Range<usize> {
+        let first = self.starts.partition_point(|start| *start <= at).saturating_sub(1);
+        first..self.starts.partition_point(|start| *start < at + length)
     }
 }
 
@@ -343,7 +423,8 @@ mod tests {
             .collect();
         let mut source = source(segments);
         assert_eq!(source.passages.len(), 4);
-        let spoken = |words: &str, segments| Some(SpokenText { words: words.to_owned(), segments });
+        let spoken =
+            |words: &str, segments| Some(SpokenText { words: words.to_owned(), segments, is_negated: false });
         assert_eq!(source.find_near(2, &fold("Nineteen TWELVE")), spoken("nineteen twelve", 1..2));
         assert_eq!(source.find_near(1, &fold("harbour, in nineteen")), spoken("harbour in nineteen", 0..2));
         assert_eq!(source.find_near(1, &fold("ice broke")), None);

@@ -2,22 +2,19 @@ use std::{
     collections::VecDeque,
     sync::{
         Mutex,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        atomic::{AtomicBool, Ordering},
     },
 };
 
 use async_trait::async_trait;
 use tokio::{runtime::Handle, time::Instant};
-use tracing::{Event, Level, Metadata, Subscriber, span};
 
 use super::*;
 use crate::{
-    Page, PageRequest,
     error::Error,
+    failure_log::tests::WarningCounter,
     ids::WalletId,
-    ledger::{
-        Entry, GrantOutcome, GrantRequest, Leg, PeriodBalance, Pool, RevokeOutcome, RevokeRequest, Terms,
-    },
+    ledger::{GrantRequest, Leg, Pool, Terms},
     memory::MemoryLedger,
     retry::deadline_after,
 };
@@ -64,7 +61,11 @@ impl FaultyLedger {
 }
 
 #[async_trait]
-impl Ledger for FaultyLedger {
+impl crate::test_doubles::LedgerWrapper for FaultyLedger {
+    fn inner(&self) -> &dyn Ledger {
+        &self.inner
+    }
+
     async fn hold(&self, request: HoldRequest) -> Result<HoldOutcome> {
         self.enter("hold").await?;
         self.inner.hold(request).await
@@ -84,65 +85,6 @@ impl Ledger for FaultyLedger {
         self.enter("settle").await?;
         self.inner.settle(request).await
     }
-
-    async fn grant(&self, grant: GrantRequest) -> Result<GrantOutcome> {
-        self.inner.grant(grant).await
-    }
-
-    async fn revoke(&self, request: RevokeRequest) -> Result<RevokeOutcome> {
-        self.inner.revoke(request).await
-    }
-
-    async fn balance(&self, wallet: &WalletId, terms: &Terms) -> Result<Balance> {
-        self.inner.balance(wallet, terms).await
-    }
-
-    async fn balance_since(
-        &self,
-        wallet: &WalletId,
-        terms: &Terms,
-        since: Timestamp,
-    ) -> Result<PeriodBalance> {
-        self.inner.balance_since(wallet, terms, since).await
-    }
-
-    async fn expire(&self, now: Timestamp, limit: u32) -> Result<u32> {
-        self.inner.expire(now, limit).await
-    }
-
-    async fn entries(&self, wallet: &WalletId, page: PageRequest) -> Result<Page<Entry>> {
-        self.inner.entries(wallet, page).await
-    }
-
-    async fn wallets(&self, page: PageRequest) -> Result<Page<Balance>> {
-        self.inner.wallets(page).await
-    }
-}
-
-/// Counts the warnings and errors that a thread logs.
-#[derive(Debug, Default)]
-struct WarningCounter(Arc<AtomicUsize>);
-
-impl Subscriber for WarningCounter {
-    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        *metadata.level() <= Level::WARN
-    }
-
-    fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
-        span::Id::from_u64(1)
-    }
-
-    fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
-
-    fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
-
-    fn event(&self, _: &Event<'_>) {
-        self.0.fetch_add(1, Ordering::Relaxed);
-    }
-
-    fn enter(&self, _: &span::Id) {}
-
-    fn exit(&self, _: &span::Id) {}
 }
 
 struct HoldFixture {

@@ -68,11 +68,6 @@ pub fn balance(rows: &[PoolRow], wallet: &WalletId, terms: &Terms) -> Balance {
     Balance { wallet: wallet.clone(), pools: pools.collect() }
 }
 
-#[cold]
-fn corrupt(message: &str) -> Error {
-    Error::new(ErrorKind::Corrupt, Retry::Never, message)
-}
-
 impl LedgerRows {
     /// Creates a set of loaded rows.
     pub fn new(pools: Vec<PoolRow>, holds: Vec<HoldRow>, transfers: Vec<TransferRow>) -> Self {
@@ -114,7 +109,8 @@ impl LedgerRows {
             self.pools.len() - 1
         });
         let row = &mut self.pools[index];
-        row.apply(kind, amount).ok_or_else(|| corrupt("a balance of the ledger contradicts its holds"))?;
+        row.apply(kind, amount)
+            .ok_or_else(|| Error::corrupt("a balance of the ledger contradicts its holds"))?;
         row.touched = true;
         if matches!(kind, EntryKind::Held | EntryKind::Charged) {
             row.cap = cap_of(pool);

@@ -2,9 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::corrupt;
 use crate::{
-    error::Result,
+    error::{Error, Result},
     ids::WalletId,
     ledger::{Entry, EntryKind, HoldState, Leg, Pool, PoolBalance, allocate::PoolShare},
     time::Timestamp,
@@ -309,6 +308,6 @@ pub fn kind_from_name(name: &str, shortfall: u64) -> Result<EntryKind> {
         "expired" => Ok(EntryKind::Expired),
         "granted" => Ok(EntryKind::Granted),
         "revoked" => Ok(EntryKind::Revoked { shortfall }),
-        _ => Err(corrupt("a ledger entry has an unknown kind")),
+        _ => Err(Error::corrupt("a ledger entry has an unknown kind")),
     }
 }

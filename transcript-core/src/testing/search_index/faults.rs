@@ -11,17 +11,13 @@ use std::{
 use async_trait::async_trait;
 use tokio::runtime::Handle;
 
-use super::{FrozenClock, SearchFixture, Spoken, id, video};
+use super::{SearchFixture, Spoken, clock, id, video};
 use crate::{
     archive::Archive,
     error::{Error, Result},
-    page::{Page, PageRequest},
-    search::{
-        ArchiveIndex, CandidatePage, CandidateRequest, IndexedTrack, IndexedVideo, Indexer, RebuildState,
-        SearchParams, VocabularyWord,
-    },
-    testing::{at, expect_ok},
-    time::{Clock, Timestamp},
+    search::{ArchiveIndex, IndexedVideo, Indexer, RebuildState, SearchParams, VocabularyWord},
+    test_doubles::ArchiveIndexWrapper,
+    testing::expect_ok,
     video::VideoId,
 };
 
@@ -68,20 +64,10 @@ fn fail(error: &Mutex<Option<Error>>) -> Result<()> {
     error.lock().unwrap_or_else(PoisonError::into_inner).clone().map_or(Ok(()), Err)
 }
 
-/// A clock that a case advances, in seconds.
-#[derive(Debug, Default)]
-struct ManualClock(AtomicU64);
-
-impl Clock for ManualClock {
-    fn now(&self) -> Timestamp {
-        at(0).plus(Duration::from_secs(self.0.load(Ordering::Relaxed)))
-    }
-}
-
 #[async_trait]
-impl ArchiveIndex for FaultyIndex {
-    fn row_terms(&self) -> usize {
-        self.inner.row_terms()
+impl ArchiveIndexWrapper for FaultyIndex {
+    fn inner(&self) -> &dyn ArchiveIndex {
+        self.inner.as_ref()
     }
 
     async fn put(
@@ -110,18 +96,6 @@ impl ArchiveIndex for FaultyIndex {
             rival.put(Spoken { id: &id('a'), lines: &["a lantern"], ..Spoken::default() }).await;
         }
         Ok(state)
-    }
-
-    async fn languages(&self) -> Result<Option<Vec<String>>> {
-        self.inner.languages().await
-    }
-
-    async fn candidates(&self, request: &CandidateRequest) -> Result<CandidatePage> {
-        self.inner.candidates(request).await
-    }
-
-    async fn list(&self, page: PageRequest) -> Result<Page<IndexedTrack>> {
-        self.inner.list(page).await
     }
 
     async fn near_words(&self, _word: &str) -> Result<Vec<VocabularyWord>> {
@@ -157,7 +131,7 @@ pub async fn put_rejected_video_stops_no_other(index: Arc<dyn ArchiveIndex>) {
     assert_eq!(listed.iter().map(|item| &item.video).collect::<Vec<_>>(), [&video(&id('a'))]);
 
     let archive = Arc::new(fixture.archive.clone());
-    let later = Indexer::new(archive, index, Arc::new(FrozenClock), Handle::current());
+    let later = Indexer::new(archive, index, clock(), Handle::current());
     expect_ok(later.step().await);
     fixture.check("lantern", "abc").await;
     assert!(expect_ok(fixture.archive.unindexed_videos(9).await).is_empty());
@@ -167,7 +141,7 @@ pub async fn put_rejected_video_stops_no_other(index: Arc<dyn ArchiveIndex>) {
 pub async fn put_slow_video_stops_no_other(index: Arc<dyn ArchiveIndex>) {
     let slow = FaultyIndex::new(index, 'a', None);
     let mut fixture = SearchFixture::new(Arc::clone(&slow) as _);
-    let (archive, clock) = (Arc::new(fixture.archive.clone()), Arc::new(ManualClock::default()));
+    let (archive, clock) = (Arc::new(fixture.archive.clone()), clock());
     fixture.indexer =
         Indexer::new(archive, Arc::clone(&slow) as _, Arc::clone(&clock) as _, Handle::current());
     // The first word is found by the build of the index, the second one by the changes.
@@ -181,7 +155,7 @@ pub async fn put_slow_video_stops_no_other(index: Arc<dyn ArchiveIndex>) {
         fixture.check(word, "bc").await;
         let (state, has_work) = expect_ok(fixture.indexer.inspect().await);
         assert!(state.is_complete && !has_work, "{state:?}");
-        clock.0.fetch_add(3_600, Ordering::Relaxed);
+        clock.advance(Duration::from_secs(3_600));
         set(&slow.failure, None);
         fixture.index_all().await;
         fixture.check(word, "abc").await;
@@ -209,7 +183,7 @@ pub async fn build_slow_video_is_indexed_by_next_process(index: Arc<dyn ArchiveI
     fixture.index_all().await;
     fixture.check("lamp", "bc").await;
     let archive = Arc::new(fixture.archive.clone());
-    let next = Indexer::new(archive, index, Arc::new(FrozenClock), Handle::current());
+    let next = Indexer::new(archive, index, clock(), Handle::current());
     expect_ok(next.step().await);
     fixture.check("lamp", "abc").await;
     assert!(expect_ok(fixture.archive.unindexed_videos(9).await).is_empty());
@@ -219,7 +193,7 @@ pub async fn build_slow_video_is_indexed_by_next_process(index: Arc<dyn ArchiveI
 pub async fn put_overloaded_index_fails_after_few_videos(index: Arc<dyn ArchiveIndex>) {
     let slow = FaultyIndex::new(index, 'z', None);
     let mut fixture = SearchFixture::new(Arc::clone(&slow) as _);
-    let (archive, clock) = (Arc::new(fixture.archive.clone()), Arc::new(ManualClock::default()));
+    let (archive, clock) = (Arc::new(fixture.archive.clone()), clock());
     fixture.indexer =
         Indexer::new(archive, Arc::clone(&slow) as _, Arc::clone(&clock) as _, Handle::current());
     fixture.index_all().await;
@@ -244,7 +218,7 @@ pub async fn put_overloaded_index_fails_after_few_videos(index: Arc<dyn ArchiveI
     }
     fixture.index_all().await;
     fixture.check("lantern", "").await;
-    clock.0.fetch_add(3_600, Ordering::Relaxed);
+    clock.advance(Duration::from_secs(3_600));
     set(&slow.overload, None);
     fixture.index_all().await;
     fixture.check("lantern", "abcde").await;
@@ -258,7 +232,7 @@ pub async fn step_beside_rebuild_loses_no_change(index: Arc<dyn ArchiveIndex>) {
     fixture.index_all().await;
     let archive = Arc::new(fixture.archive.clone());
     let slow = FaultyIndex::new(index, 'z', Some(fixture));
-    let indexer = Indexer::new(archive, slow, Arc::new(FrozenClock), Handle::current());
+    let indexer = Indexer::new(archive, slow, clock(), Handle::current());
     for _ in 0..3 {
         expect_ok(indexer.step().await);
     }
@@ -275,7 +249,7 @@ mod tests {
     async fn build_of_many_slow_videos_loses_none() {
         let slow = FaultyIndex::new(Arc::new(MemorySearchIndex::default()), 'z', None);
         let mut fixture = SearchFixture::new(Arc::clone(&slow) as _);
-        let (archive, clock) = (Arc::new(fixture.archive.clone()), Arc::new(ManualClock::default()));
+        let (archive, clock) = (Arc::new(fixture.archive.clone()), clock());
         fixture.indexer =
             Indexer::new(archive, Arc::clone(&slow) as _, Arc::clone(&clock) as _, Handle::current());
         for number in 0..70 {
@@ -286,7 +260,7 @@ mod tests {
         for _ in 0..80 {
             assert!(fixture.indexer.step().await.is_err());
         }
-        clock.0.fetch_add(3_600, Ordering::Relaxed);
+        clock.advance(Duration::from_secs(3_600));
         set(&slow.overload, None);
         fixture.index_all().await;
         let checked = fixture.indexer.check(|_| {}).await.unwrap();

@@ -26,7 +26,8 @@ use crate::{
         ArchiveIndex, ArchiveSearch, CandidateRequest, IndexQuery, Indexer, SearchPage, SearchParams,
         SearchSort, TermCondition,
     },
-    time::{Clock, Timestamp},
+    test_doubles::ManualClock,
+    time::Clock,
     transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript, VideoMetadata},
     video::{Platform, VideoId},
 };
@@ -87,14 +88,9 @@ macro_rules! search_index_conformance_cases {
     };
 }
 
-/// A clock that stands still.
-#[derive(Debug)]
-struct FrozenClock;
-
-impl Clock for FrozenClock {
-    fn now(&self) -> Timestamp {
-        at(0)
-    }
+/// The clock of a case.
+fn clock() -> Arc<ManualClock> {
+    Arc::new(ManualClock::new(at(0)))
 }
 
 /// An archive in memory with the index.
@@ -131,8 +127,7 @@ fn video(id: &str) -> VideoId {
 impl SearchFixture {
     fn new(index: Arc<dyn ArchiveIndex>) -> Self {
         let archive = MemoryArchive::default();
-        let (shared, clock): (Arc<dyn Archive>, Arc<dyn Clock>) =
-            (Arc::new(archive.clone()), Arc::new(FrozenClock));
+        let (shared, clock): (Arc<dyn Archive>, Arc<dyn Clock>) = (Arc::new(archive.clone()), clock());
         let runtime = Handle::current();
         let indexer =
             Indexer::new(Arc::clone(&shared), Arc::clone(&index), Arc::clone(&clock), runtime.clone());

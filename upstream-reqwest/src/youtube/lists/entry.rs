@@ -12,7 +12,10 @@ use transcript_core::{
 };
 
 use super::age;
-use crate::youtube::player::{field, items, text};
+use crate::{
+    json::{field, items},
+    youtube::player::text,
+};
 
 /// Maximum length of a title or name, in characters.
 pub(super) const NAME_MAX: usize = 500;
@@ -100,11 +103,11 @@ fn lockup(body: &Value, now: Timestamp) -> Option<ListedVideo> {
     let video = video_of(field(body, "contentId"))?;
     let metadata = field(field(body, "metadata"), "lockupMetadataViewModel");
     let mut listed = ListedVideo { title: content(field(metadata, "title")), ..new(video) };
-    let overlays =
-        items(field(field(body, "contentImage"), "thumbnailViewModel"), "overlays").take(PARTS_MAX);
+    let overlays = items(field(field(body, "contentImage"), "thumbnailViewModel"), "overlays", PARTS_MAX);
     let badges = overlays.flat_map(|overlay| {
-        let bottom = items(field(overlay, "thumbnailBottomOverlayViewModel"), "badges");
-        bottom.chain(items(field(overlay, "thumbnailOverlayBadgeViewModel"), "thumbnailBadges"))
+        let bottom = items(field(overlay, "thumbnailBottomOverlayViewModel"), "badges", PARTS_MAX);
+        let top = field(overlay, "thumbnailOverlayBadgeViewModel");
+        bottom.chain(items(top, "thumbnailBadges", PARTS_MAX))
     });
     for badge in badges.take(PARTS_MAX) {
         let badge = field(badge, "thumbnailBadgeViewModel");
@@ -114,17 +117,19 @@ fn lockup(body: &Value, now: Timestamp) -> Option<ListedVideo> {
         listed.live = listed.live.or_else(|| live_badge(label, style));
     }
     let rows = field(field(metadata, "metadata"), "contentMetadataViewModel");
-    for row in items(rows, "metadataRows").take(PARTS_MAX) {
-        let styles = items(row, "badges").map(|badge| field(field(badge, "badgeViewModel"), "badgeStyle"));
-        listed.members_only |= styles.take(PARTS_MAX).any(is_members_badge);
-        for part in items(row, "metadataParts").take(PARTS_MAX) {
+    for row in items(rows, "metadataRows", PARTS_MAX) {
+        let styles = items(row, "badges", PARTS_MAX);
+        let mut styles = styles.map(|badge| field(field(badge, "badgeViewModel"), "badgeStyle"));
+        listed.members_only |= styles.any(is_members_badge);
+        for part in items(row, "metadataParts", PARTS_MAX) {
             row_part(&mut listed, field(part, "text"), now);
         }
     }
     // The name of several channels together has no link; their avatars are in a stack.
     let has_several = !field(field(metadata, "image"), "avatarStackViewModel").is_null();
     if listed.author.is_none() && has_several {
-        let first = items(rows, "metadataRows").next().and_then(|row| items(row, "metadataParts").next());
+        let first =
+            items(rows, "metadataRows", 1).next().and_then(|row| items(row, "metadataParts", 1).next());
         listed.author = first.and_then(|part| content(field(part, "text")));
     }
     mark_unavailable(&mut listed, false);
@@ -134,7 +139,7 @@ fn lockup(body: &Value, now: Timestamp) -> Option<ListedVideo> {
 /// Reads a part of a lockup's rows: the channel, the age, or the state of a stream.
 fn row_part(listed: &mut ListedVideo, part: &Value, now: Timestamp) {
     let Some(words) = content(part) else { return };
-    let is_channel = items(part, "commandRuns").take(PARTS_MAX).any(|run| {
+    let is_channel = items(part, "commandRuns", PARTS_MAX).any(|run| {
         let endpoint = field(field(field(run, "onTap"), "innertubeCommand"), "browseEndpoint");
         field(endpoint, "browseId").as_str().is_some_and(|id| id.starts_with("UC"))
     });
@@ -179,7 +184,7 @@ fn is_members_badge(style: &Value) -> bool {
 fn renderer(body: &Value, now: Timestamp) -> Option<ListedVideo> {
     let video = video_of(field(body, "videoId"))?;
     let overlays = || {
-        let overlays = items(body, "thumbnailOverlays").take(PARTS_MAX);
+        let overlays = items(body, "thumbnailOverlays", PARTS_MAX);
         overlays.map(|overlay| field(overlay, "thumbnailOverlayTimeStatusRenderer"))
     };
     let overlay_clock = || overlays().find_map(|status| age::clock_seconds(&name(field(status, "text"))?));
@@ -187,11 +192,10 @@ fn renderer(body: &Value, now: Timestamp) -> Option<ListedVideo> {
         .or_else(|| age::clock_seconds(&name(field(body, "lengthText"))?))
         .or_else(overlay_clock);
     let published_text = name(field(body, "publishedTimeText"));
-    let infos =
-        items(field(body, "videoInfo"), "runs").take(PARTS_MAX).filter_map(|run| name(field(run, "text")));
+    let infos = items(field(body, "videoInfo"), "runs", PARTS_MAX).filter_map(|run| name(field(run, "text")));
     let texts: Vec<String> = published_text.into_iter().chain(infos).collect();
     let badge_styles = || {
-        let badges = items(body, "badges").take(PARTS_MAX);
+        let badges = items(body, "badges", PARTS_MAX);
         badges.map(|badge| field(field(badge, "metadataBadgeRenderer"), "style"))
     };
     let is_upcoming = !field(body, "upcomingEventData").is_null();
@@ -251,6 +255,6 @@ fn token(body: &Value) -> Option<String> {
     let endpoint = field(body, "continuationEndpoint");
     let button = field(field(field(body, "button"), "buttonRenderer"), "command");
     let model = field(field(body, "continuationCommand"), "innertubeCommand");
-    let commands = items(field(endpoint, "commandExecutorCommand"), "commands").take(PARTS_MAX);
+    let commands = items(field(endpoint, "commandExecutorCommand"), "commands", PARTS_MAX);
     of(endpoint).or_else(|| commands.into_iter().find_map(of)).or_else(|| of(button)).or_else(|| of(model))
 }

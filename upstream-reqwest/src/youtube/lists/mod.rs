@@ -32,11 +32,11 @@ use self::{
     position::{PagePosition, page_mark},
     results::read_results,
 };
-use super::{YouTubeOptions, classify, failure::YouTubeFailure, player::field, request::PLATFORM};
+use super::{YouTubeOptions, classify, failure::YouTubeFailure, request::PLATFORM};
 use crate::{
     deadline::call_end,
     http::{EgressSession, HttpRequest, HttpTransport},
-    social::json,
+    json::{self, field},
 };
 
 /// Maximum number of requests for one page, with retries and lookups of the channel.

@@ -7,10 +7,13 @@ use serde_json::Value;
 use transcript_core::{Timestamp, supplier::ListedVideo, video::ChannelTab};
 
 use super::entry::{ListItem, NAME_MAX, read_item};
-use crate::youtube::player::{field, items, text};
+use crate::{
+    json::{field, items},
+    youtube::player::text,
+};
 
 /// Maximum number of items of a page; YouTube sends at most 100.
-const ITEMS_MAX: usize = 1_000;
+pub(super) const ITEMS_MAX: usize = 1_000;
 /// Maximum nesting of arrays: sections, a section, a grid.
 const DEPTH_MAX: u32 = 4;
 /// Maximum length of a token. Those seen have at most 3 KB.
@@ -127,7 +130,11 @@ fn further_items(response: &Value) -> Vec<&Value> {
     let actions = ["onResponseReceivedActions", "onResponseReceivedEndpoints"].into_iter();
     let commands = ["appendContinuationItemsAction", "reloadContinuationItemsCommand"];
     let of = |action| commands.iter().map(move |command| field(field(action, command), "continuationItems"));
-    actions.flat_map(|name| items(response, name)).flat_map(of).filter(|array| array.is_array()).collect()
+    actions
+        .flat_map(|name| items(response, name, ITEMS_MAX))
+        .flat_map(of)
+        .filter(|array| array.is_array())
+        .collect()
 }
 
 /// The arrays of a first page; the outcome if it has none.
@@ -136,7 +143,7 @@ fn first_arrays(response: &Value, part: ListPart) -> Result<Vec<&Value>, BrowseO
         return Err(BrowseOutcome::Moved(id));
     }
     let tabs = field(field(response, "contents"), "twoColumnBrowseResultsRenderer");
-    let tabs = items(tabs, "tabs").flat_map(|tab| {
+    let tabs = items(tabs, "tabs", ITEMS_MAX).flat_map(|tab| {
         ["tabRenderer", "expandableTabRenderer"].into_iter().map(move |kind| field(tab, kind))
     });
     let selected = tabs.into_iter().find(|tab| field(tab, "selected") == true);
@@ -182,7 +189,7 @@ fn collect_arrays<'a>(content: &'a Value, depth: u32, arrays: &mut Vec<&'a Value
             arrays.push(array);
         }
     }
-    for section in items(field(content, "sectionListRenderer"), "contents").take(ITEMS_MAX) {
+    for section in items(field(content, "sectionListRenderer"), "contents", ITEMS_MAX) {
         collect_arrays(section, depth, arrays);
     }
     let section = field(field(content, "itemSectionRenderer"), "contents");
@@ -211,7 +218,7 @@ fn is_tab(selected: &Value, tab: ChannelTab) -> bool {
 
 /// The id of the channel to which a channel has moved.
 fn moved_channel(response: &Value) -> Option<String> {
-    let actions = items(response, "onResponseReceivedActions");
+    let actions = items(response, "onResponseReceivedActions", ITEMS_MAX);
     let ids = actions.map(|action| {
         let endpoint = field(field(field(action, "navigateAction"), "endpoint"), "browseEndpoint");
         field(endpoint, "browseId")
@@ -221,7 +228,8 @@ fn moved_channel(response: &Value) -> Option<String> {
 
 /// The first error among the alerts, whatever the name of its kind.
 pub(super) fn alert(response: &Value) -> Option<String> {
-    let alerts = items(response, "alerts").filter_map(Value::as_object).flat_map(serde_json::Map::values);
+    let alerts = items(response, "alerts", ITEMS_MAX);
+    let alerts = alerts.filter_map(Value::as_object).flat_map(serde_json::Map::values);
     let mut errors = alerts.filter(|alert| field(alert, "type") == "ERROR");
     errors.find_map(|alert| text(field(alert, "text"), NAME_MAX))
 }
@@ -239,7 +247,7 @@ fn title(response: &Value) -> Option<String> {
 }
 
 fn sidebar(response: &Value) -> impl Iterator<Item = &Value> {
-    items(field(field(response, "sidebar"), "playlistSidebarRenderer"), "items")
+    items(field(field(response, "sidebar"), "playlistSidebarRenderer"), "items", ITEMS_MAX)
 }
 
 fn owner(response: &Value) -> Option<String> {
@@ -255,8 +263,8 @@ fn owner(response: &Value) -> Option<String> {
 /// The number of videos that a playlist states.
 fn stated_count(response: &Value) -> Option<u64> {
     let header = field(field(field(response, "header"), "playlistHeaderRenderer"), "numVideosText");
-    let stats =
-        sidebar(response).flat_map(|item| items(field(item, "playlistSidebarPrimaryInfoRenderer"), "stats"));
+    let primary = |item| field(item, "playlistSidebarPrimaryInfoRenderer");
+    let stats = sidebar(response).flat_map(|item| items(primary(item), "stats", ITEMS_MAX));
     stats.chain([header]).filter_map(|stat| text(stat, NAME_MAX)).find_map(|stat| count_of(&stat))
 }
 

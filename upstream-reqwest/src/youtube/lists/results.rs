@@ -6,8 +6,8 @@
 use serde_json::Value;
 use transcript_core::Timestamp;
 
-use super::page::{BrowseOutcome, ListEntries, alert};
-use crate::youtube::player::{field, items};
+use super::page::{BrowseOutcome, ITEMS_MAX, ListEntries, alert};
+use crate::json::{field, items};
 
 /// Maximum number of sections of a page.
 const SECTIONS_MAX: usize = 200;
@@ -38,7 +38,7 @@ const NO_RESULTS: &str = "backgroundPromoRenderer";
 pub(super) fn read_results(response: &Value, is_first: bool, now: Timestamp) -> BrowseOutcome {
     let first = field(field(response, "contents"), "twoColumnSearchResultsRenderer");
     let first = field(field(field(first, "primaryContents"), "sectionListRenderer"), "contents");
-    let commands = items(response, "onResponseReceivedCommands");
+    let commands = items(response, "onResponseReceivedCommands", ITEMS_MAX);
     let further = commands
         .map(|command| field(field(command, "appendContinuationItemsAction"), "continuationItems"))
         .filter(|array| array.is_array());

@@ -11,7 +11,7 @@ use transcript_core::{
 };
 
 use super::super::metadata::live_status;
-use crate::social::json::{field, number, parse, seconds_as_ms, text, timestamp};
+use crate::json::{field, number, parse, seconds_as_ms, text, timestamp};
 
 /// Maximum length of a line in bytes. A line of the requested fields has hundreds.
 const LINE_MAX: usize = 64 << 10;

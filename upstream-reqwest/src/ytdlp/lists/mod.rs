@@ -32,7 +32,7 @@ use super::{
     YtDlp, YtDlpFetch,
     classify::YtDlpFailure,
     command,
-    fetch::{create_folder, unreadable},
+    fetch::{RunFolder, unreadable},
 };
 use crate::{http::ProgramEgress, process::ProgramError, youtube::YouTubeLists};
 
@@ -170,9 +170,9 @@ async fn run(
     position: &EntryPosition,
     now: Timestamp,
 ) -> Result<Exit, YtDlpFailure> {
-    let folder = create_folder().await?;
+    let folder = RunFolder::create().await?;
     let range = position.range(list);
-    let command = command::list_command(fetch.program, egress, folder.path(), list, &range, fetch.deadline);
+    let command = command::list_command(fetch.program, egress, &folder.path, list, &range, fetch.deadline);
     let mut output = Vec::new();
     let ended = command.run_into(&mut output, fetch.monitor).await;
     // What was printed before the deadline is valid.

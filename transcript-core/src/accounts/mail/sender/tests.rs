@@ -1,5 +1,7 @@
 //! Tests of the mail sender with in-memory stores and paused time.
 
+mod outcomes;
+
 use std::{
     collections::VecDeque,
     sync::{Mutex, atomic::AtomicU32, atomic::Ordering::Relaxed},
@@ -8,6 +10,7 @@ use std::{
 use async_trait::async_trait;
 use tokio::{
     sync::{mpsc, oneshot},
+    task::JoinSet,
     time::Instant,
 };
 
@@ -54,6 +57,8 @@ enum DeliveryFault {
     Stall,
     /// It accepts the mail, but its reply never arrives.
     AcceptAndStall,
+    /// It accepts the mail, and replies after this time.
+    AcceptAfter(Duration),
     Panic,
 }
 
@@ -79,6 +84,10 @@ impl Mailer for FakeMailer {
             Some(DeliveryFault::AcceptAndStall) => {
                 deliver(mail);
                 std::future::pending().await
+            }
+            Some(DeliveryFault::AcceptAfter(time)) => {
+                deliver(mail);
+                tokio::time::sleep(time).await;
             }
             Some(DeliveryFault::Panic) => panic!("a mailer's defect"),
         }
@@ -389,15 +398,36 @@ async fn mail_sender_crash_loses_no_mail_and_each_token_works() {
 
 #[tokio::test(start_paused = true)]
 async fn mail_sender_stop_waits_for_sends_and_leases_no_more() {
+    let time = Duration::from_secs(25);
+    let mut fixture = SenderFixture::new([DeliveryFault::AcceptAfter(time)]);
+    let sender = fixture.start();
+    fixture.queue("m1", "ann@example.org").await;
+    fixture.delivered().await;
+    let started_at = fixture.deps.clock.now();
+    sender.stop().await;
+    assert_eq!(fixture.deps.clock.now().since(started_at), time, "the send in progress had its time");
+    fixture.queue("m2", "ben@example.org").await;
+    fixture.expect_none_for(Duration::from_secs(86_400)).await;
+    // The outcome of the first one was stored.
+    let _next = fixture.start();
+    assert_eq!(fixture.delivered().await.1.to, "ben@example.org");
+    fixture.expect_none_for(Duration::from_secs(86_400)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn mail_sender_hanging_mailer_blocks_stop_until_timeout() {
     let mut fixture = SenderFixture::new([DeliveryFault::AcceptAndStall]);
     let sender = fixture.start();
     fixture.queue("m1", "ann@example.org").await;
     fixture.delivered().await;
     let started_at = fixture.deps.clock.now();
     sender.stop().await;
-    assert_eq!(fixture.deps.clock.now().since(started_at), SEND_TIMEOUT, "the send in progress had its time");
-    fixture.queue("m2", "ben@example.org").await;
-    fixture.expect_none_for(Duration::from_secs(86_400)).await;
+    assert_eq!(fixture.deps.clock.now().since(started_at), STOP_TIMEOUT);
+    // The mail is sent again when its lease expires.
+    let _next = fixture.start();
+    let (at, _) = fixture.delivered().await;
+    let elapsed = at.since(started_at);
+    assert!(elapsed >= LEASE && elapsed <= LEASE + POLL_INTERVAL, "{elapsed:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -417,64 +447,6 @@ async fn mail_sender_concurrent_senders_send_each_mail_once() {
     fixture.expect_none_for(Duration::from_secs(3_600)).await;
     for sender in senders {
         sender.stop().await;
-    }
-}
-
-/// An outbox whose first `failures` calls of `finish` fail.
-#[derive(Debug)]
-struct FailingOutbox {
-    outbox: MemoryOutbox,
-    failures: AtomicU32,
-}
-
-#[async_trait]
-impl Outbox for FailingOutbox {
-    async fn queue(&self, intent: MailIntent, now: Timestamp) -> Result<()> {
-        self.outbox.queue(intent, now).await
-    }
-
-    async fn lease_due(
-        &self,
-        holder: &Holder,
-        now: Timestamp,
-        expires_at: Timestamp,
-        limit: u32,
-    ) -> Result<Vec<MailIntent>> {
-        self.outbox.lease_due(holder, now, expires_at, limit).await
-    }
-
-    async fn cancel_for_address(&self, to: &str, now: Timestamp) -> Result<u64> {
-        self.outbox.cancel_for_address(to, now).await
-    }
-
-    async fn count_waiting(&self) -> Result<u64> {
-        self.outbox.count_waiting().await
-    }
-
-    async fn finish(&self, id: &str, retry_at: Option<Timestamp>) -> Result<()> {
-        let left = self.failures.try_update(Relaxed, Relaxed, |left| left.checked_sub(1));
-        match left {
-            Ok(_) => Err(Error::unavailable("the store is unavailable")),
-            Err(_) => self.outbox.finish(id, retry_at).await,
-        }
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn mail_sender_done_store_failure_is_retried() {
-    for (failures, copies) in [(3, 1), (10_000, 2)] {
-        let outbox = FailingOutbox { outbox: MemoryOutbox::default(), failures: AtomicU32::new(failures) };
-        let outbox = Arc::new(outbox);
-        let mut fixture = SenderFixture::with_outbox(Arc::clone(&outbox) as _, []);
-        let _sender = fixture.start();
-        fixture.queue("m1", "ann@example.org").await;
-        fixture.delivered().await;
-        if copies == 2 {
-            // The outbox never stored that the mail is done: its lease expires, and there is a second copy.
-            fixture.delivered().await;
-            outbox.failures.store(0, Relaxed);
-        }
-        fixture.expect_none_for(Duration::from_secs(86_400)).await;
     }
 }
 

@@ -14,6 +14,12 @@ const EQUAL: &[(&str, &str, &str)] = &[
     ("900 dollars", "nine hundred dollars", "en"),
     ("nine hundred dollars", "$900", "en"),
     ("$1,000", "1000 dollars", "en"),
+    ("$900,000", "900 thousand dollars", "en"),
+    ("£3.5 million", "three point five million pounds", "en"),
+    ("50%", "fifty percent", "en"),
+    ("9 km", "nine kilometres", "en"),
+    ("€900", "nine hundred", "en"),
+    ("two feet", "two metres", "en"),
     ("1 000 Euro", "1.000 Euro", "de"),
     ("1’000 francs", "mille francs", "fr"),
     ("3.5 %", "3,5 percent", "en"),
@@ -150,6 +156,12 @@ const UNSPOKEN: &[(&str, &str, &str)] = &[
     ("1865", "between 18 and 65", "en"),
     ("25", "20 five-year plans", "en"),
     ("5kg", "5mg", "en"),
+    ("$900", "nine hundred pounds", "en"),
+    ("€3.5 million", "3.5 million dollars", "en"),
+    ("900,000 euros", "£900 thousand", "en"),
+    ("nine feet", "nine metres", "en"),
+    ("nine miles", "9 km", "en"),
+    ("12,500 %", "12,500 pounds", "en"),
     ("5 kg", "5 mg", "en"),
     ("5am", "5pm", "en"),
     ("5 a.m.", "5 p.m.", "en"),
@@ -231,7 +243,7 @@ fn amounts_written_numbers_have_their_words() {
 
 proptest! {
     #[test]
-    fn amounts_of_text_are_in_text(text in "([a-z0-9,.' 十万만년½²₂-]|5kg| 7 ?mg| -5|minus |below zero|零下|千米|一){0,40}") {
+    fn amounts_of_text_are_in_text(text in "([a-z0-9,.' 十万만년½²₂-]|5kg| 7 ?mg| -5|minus | pounds|[$€%] ?|below zero|零下|千米|一){0,40}") {
         prop_assert!(is_in(&text, &text, "en"));
     }
 

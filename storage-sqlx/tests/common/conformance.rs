@@ -1,4 +1,4 @@
-//! Every case of the conformance suite, each on a new file.
+//! Every case of the conformance suite, each on a new database or file.
 
 mod admin {
     transcript_core::admin_conformance!(crate::store().await);
@@ -47,16 +47,7 @@ mod replies {
 
 #[cfg(feature = "search")]
 mod search_index {
-    use transcript_core::testing::search_index::search_by_date_finds_newest_of_very_many;
-
     transcript_core::search_index_conformance!(crate::search_index().await);
-
-    // Twenty thousand rows: they take a server ten times as long.
-    #[tokio::test]
-    async fn newest_of_very_many_are_found() {
-        let (index, _folder) = crate::search_index().await;
-        search_by_date_finds_newest_of_very_many(index).await;
-    }
 }
 
 mod secrets {

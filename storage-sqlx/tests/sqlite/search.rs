@@ -1,0 +1,10 @@
+//! The search index in a file: an order that takes a server too long to test.
+
+use transcript_core::testing::search_index::search_by_date_finds_newest_of_very_many;
+
+// Twenty thousand rows: they take a server ten times as long.
+#[tokio::test]
+async fn newest_of_very_many_are_found() {
+    let (index, _folder) = crate::search_index().await;
+    search_by_date_finds_newest_of_very_many(index).await;
+}
