@@ -2,7 +2,10 @@
 
 use std::{path::Path, sync::Arc};
 
-use transcript_core::Result;
+use transcript_core::{
+    Result,
+    accounts::mail::{MailTexts, Mailer},
+};
 use verbatim::{JobHandle, Verbatim};
 
 use crate::metrics::Metrics;
@@ -27,4 +30,15 @@ pub(crate) fn start(
     });
     let started = [verbatim.start_sweep(), indexer, Some(verbatim.start_jobs()), Some(webhooks)];
     Ok(started.into_iter().flatten().collect())
+}
+
+/// Starts the mail sender, with these texts.
+pub(crate) fn start_mail(
+    verbatim: &Verbatim,
+    metrics: &Arc<Metrics>,
+    texts: Vec<MailTexts>,
+    mailer: Arc<dyn Mailer>,
+) -> JobHandle {
+    let counters = Arc::clone(metrics);
+    verbatim.start_mail_in(texts, mailer, Arc::new(move |result| counters.count_mail(result)))
 }

@@ -189,7 +189,8 @@ impl EmbeddedServer {
         let mut work = background::start(&self.verbatim, &self.metrics, ca_file, self.has_search)
             .map_err(|error| with_option_names(&error))?;
         let languages = || mail_texts(&Site::default().languages);
-        work.extend(mailer.map(|mailer| self.verbatim.start_mail_in(languages(), mailer)));
+        let start = |mailer| background::start_mail(&self.verbatim, &self.metrics, languages(), mailer);
+        work.extend(mailer.map(start));
         Ok(work)
     }
 

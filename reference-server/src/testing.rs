@@ -8,7 +8,7 @@ use std::{
     net::IpAddr,
     sync::{
         Arc,
-        atomic::{AtomicI64, AtomicU32, Ordering},
+        atomic::{AtomicU32, Ordering},
     },
     time::Duration,
 };
@@ -40,6 +40,7 @@ use transcript_core::{
         Supplier, SupplierInfo, SupplierKind, SupplyError, SupplyMonitor, SupplyOutput, SupplyReason,
         SupplyRequest,
     },
+    test_doubles::ManualClock,
     transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript, VideoDetails, VideoMetadata},
     video::{Platform, VideoId},
 };
@@ -84,7 +85,7 @@ fn account_options(sells: bool) -> AccountsOptions {
 pub(crate) struct ServiceFixture {
     pub(crate) http: HttpService,
     pub(crate) app: AppState,
-    pub(crate) clock: Arc<FrozenClock>,
+    pub(crate) clock: Arc<ManualClock>,
     pub(crate) archive: Arc<FailingArchive>,
     pub(crate) bodies: Arc<ResponseCache>,
     pub(crate) transcripts: Transcripts,
@@ -132,7 +133,7 @@ impl ServiceFixture {
     }
 
     async fn build(options: LookupOptions, payment_setup: PaymentSetup, chat: Chat) -> Self {
-        let clock = Arc::new(FrozenClock(AtomicI64::new(1_795_132_800_000)));
+        let clock = Arc::new(ManualClock::new(Timestamp::from_millis(1_795_132_800_000)));
         let random = Arc::new(SequentialRandom::default());
         let (archive, ledger) = (Arc::new(FailingArchive::default()), Arc::new(MemoryLedger::default()));
         let (directory, supplier_calls) = (Arc::new(MemoryDirectory::default()), Arc::new(AtomicU32::new(0)));
@@ -332,21 +333,6 @@ pub(crate) fn stored(transcript: Transcript, details: VideoDetails) -> StoredTra
         parser_version: 1,
         stored_at: Timestamp::from_millis(0),
         details: Arc::new(details),
-    }
-}
-
-#[derive(Debug)]
-pub(crate) struct FrozenClock(AtomicI64);
-
-impl FrozenClock {
-    pub(crate) fn advance(&self, by: Duration) {
-        self.0.fetch_add(by.as_millis() as i64, Ordering::Relaxed);
-    }
-}
-
-impl Clock for FrozenClock {
-    fn now(&self) -> Timestamp {
-        Timestamp::from_millis(self.0.load(Ordering::Relaxed))
     }
 }
 

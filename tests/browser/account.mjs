@@ -93,6 +93,11 @@ await play(async (browser) => {
     await look(page, `job-${language}`);
   }
   await page.goto("/account/jobs?hl=en");
+  // On a phone, the credits of a job are beside its date.
+  const wide = page.viewportSize();
+  await page.setViewportSize({ width: 390, height: 844 });
+  assert.ok(await page.$eval(".scroll", (region) => region.scrollWidth <= region.clientWidth), "the table of jobs is too wide");
+  await page.setViewportSize(wide);
   for (const name of ["API keys", "Orders", "Sessions"]) {
     await page.getByRole("navigation", { name: "Pages of your account" }).getByRole("link", { name }).click();
     await page.getByRole("heading", { name, exact: true, level: 1 }).waitFor();

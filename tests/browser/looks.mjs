@@ -54,6 +54,19 @@ await play(async (browser) => {
     assertClean(activity, ["404", "400"]);
     await context.close();
   }
+  // The scroll bar of a long transcript shows where the reader is, before the heights of its paragraphs are known.
+  for (const size of [DESKTOP, PHONE, SMALL]) {
+    const { context, page } = await open(browser, size);
+    await page.goto(LONG);
+    const height = () => page.evaluate("document.documentElement.scrollHeight");
+    const estimated = await height();
+    await page.$$eval("#words p", (all) => all.forEach((paragraph) => (paragraph.style.contentVisibility = "visible")));
+    const ratio = estimated / (await height());
+    assert.ok(ratio > 0.75 && ratio < 1.33, `${size.viewport.width} px: the estimated height is ${ratio} of the height`);
+    // A touch screen has no key for the search.
+    assert.equal(await page.locator("#shortcut").isVisible(), size !== PHONE);
+    await context.close();
+  }
   const { page } = await open(browser, DESKTOP);
   for (const [name, path] of PAGES) {
     await page.goto(path);

@@ -88,7 +88,8 @@ await play(async (browser) => {
   // A match in a machine translation leads to its words.
   await page.goto("/search?q=phare");
   await page.locator(".hits h2 a").click();
-  await page.waitForURL(/\/watch\/.*translated=true/);
+  await page.waitForURL(/\/watch\/.*translated=true&q=phare/);
+  await page.getByText("1 of 1").waitFor();
   await page.getByText("Le phare veille sur la mer.").waitFor();
 
   // A suggestion is a link to its results.

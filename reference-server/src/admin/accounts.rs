@@ -14,7 +14,9 @@ use super::{
 };
 use crate::{
     api::{JSON, PathName, V1ErrorResponse, json, path_name},
-    operations::{AccountRow, CREDITS_MAX, DeleteOutcome, MEMO_MAX, NewAccountRow, Operations},
+    operations::{
+        AccountRow, CREDITS_MAX, DeleteOutcome, MEMO_MAX, NewAccountRow, Operations, RevokedGrantRow,
+    },
     routes::ExportBody,
 };
 
@@ -122,6 +124,12 @@ pub(super) async fn grant(
     let granted = operations.grant_or_find(&path_name(path), &id, credits, &memo).await;
     let (view, _) = granted.map_err(failure)?;
     Ok(json(StatusCode::OK, &AccountRow::from(&view)))
+}
+
+pub(super) async fn revoke_grant(operations: Operations, path: PathName<(String, String)>) -> AdminResult {
+    let (account, grant) = path_name(path);
+    let revoked = operations.revoke_grant(&account, &grant).await.map_err(failure)?;
+    Ok(json(StatusCode::OK, &RevokedGrantRow::from(&revoked)))
 }
 
 pub(super) async fn statement(operations: Operations, path: PathName, uri: Uri) -> AdminResult {

@@ -1,10 +1,6 @@
 //! `OpenAPI` document of the admin API.
 
-use schemars::{
-    SchemaGenerator,
-    generate::{Contract, SchemaSettings},
-    transform::RecursiveTransform,
-};
+use schemars::{SchemaGenerator, generate::Contract};
 use serde_json::{Map, Value, json};
 use transcript_core::{page::PAGE_LIMIT, wire::v1::ErrorBody};
 
@@ -12,7 +8,7 @@ use super::{
     request::{CURSOR_MAX, PAGE_SIZE},
     table::{AdminEndpoint, ENDPOINTS},
 };
-use crate::routes::document::SCHEMAS;
+use crate::routes::document::schema_generator;
 
 /// What the first part of a path after `/admin/` names.
 const TAGS: [(&str, &str); 7] = [
@@ -41,8 +37,8 @@ fn has_required_fields(reference: &Value, generator: &SchemaGenerator) -> bool {
 
 /// The document.
 pub(super) fn document() -> Value {
-    let mut requests = generator(Contract::Deserialize);
-    let mut responses = generator(Contract::Serialize);
+    let mut requests = schema_generator(Contract::Deserialize);
+    let mut responses = schema_generator(Contract::Serialize);
     let error = responses.subschema_for::<ErrorBody>().to_value();
     let mut paths = Map::new();
     for endpoint in ENDPOINTS {
@@ -104,17 +100,6 @@ pub(super) fn document() -> Value {
     })
 }
 
-fn generator(contract: Contract) -> SchemaGenerator {
-    let settings = SchemaSettings::draft2020_12().with(|settings| {
-        settings.definitions_path = SCHEMAS.into();
-        settings.contract = contract;
-        settings.transforms = vec![Box::new(RecursiveTransform(|schema: &mut schemars::Schema| {
-            schema.remove("default");
-        }))];
-    });
-    settings.into_generator()
-}
-
 fn content(description: &str, schema: Value) -> Value {
     json!({ "description": description, "content": { "application/json": { "schema": schema } } })
 }
@@ -124,7 +109,7 @@ fn refusals(endpoint: &AdminEndpoint, error: &Value) -> Map<String, Value> {
     let all = [
         (400, "A parameter or a field is wrong.", endpoint.is_list || endpoint.request.is_some()),
         (401, "The token is missing, unknown or revoked.", true),
-        (404, "There is no such key, account or job.", endpoint.path.contains('{')),
+        (404, "There is no such key, account, grant or job.", endpoint.path.contains('{')),
         (409, "It contradicts what is stored.", endpoint.method != "get"),
         (413, "The body is larger than 16 KiB.", endpoint.request.is_some()),
         (415, "The body is not JSON.", endpoint.request.is_some()),
@@ -140,6 +125,7 @@ fn parameters(endpoint: &AdminEndpoint) -> Value {
     for (name, what) in [
         ("id", "Id of the key."),
         ("account", "Id, email address or name of the account."),
+        ("grant", "Id of the grant."),
         ("job", "Id of the job."),
     ] {
         if endpoint.path.contains(&format!("{{{name}}}")) {

@@ -12,7 +12,7 @@ use transcript_core::wire::v1::{AccountExport, StatementLine};
 use super::{AdminState, accounts, jobs, keys, request::PageBody, server};
 use crate::{
     api::V1ErrorResponse,
-    operations::{AccountRow, AuditRow, JobRow, KeyRow, NewAccountRow},
+    operations::{AccountRow, AuditRow, JobRow, KeyRow, NewAccountRow, RevokedGrantRow},
 };
 
 /// The schema of a body.
@@ -78,6 +78,7 @@ const KEYS: &str = "/admin/keys";
 const KEY: &str = "/admin/keys/{id}";
 const ACCOUNTS: &str = "/admin/accounts";
 const ACCOUNT: &str = "/admin/accounts/{account}";
+const GRANT: &str = "/admin/accounts/{account}/grants/{grant}";
 const JOBS: &str = "/admin/jobs";
 
 /// All endpoints; those of one path are neighbours.
@@ -143,6 +144,14 @@ pub(super) const ENDPOINTS: &[AdminEndpoint] = &[
         )
         .takes::<accounts::NewGrant>()
         .returns::<AccountRow>(200),
+    endpoint("delete", GRANT, || delete(accounts::revoke_grant), "revokeGrant")
+        .described(
+            "Take the credits of a grant back, as far as they are available",
+            "Credits that are spent or held are the `shortfall`. A repeated request has no effect. 409 for a purchase: \
+             a refund at the payment provider takes its credits back. 409 also if credits of the grant are spent and \
+             credits that were purchased since would be taken.",
+        )
+        .returns::<RevokedGrantRow>(200),
     endpoint("get", "/admin/accounts/{account}/statement", || get(accounts::statement), "listStatement")
         .described(
             "List the ledger entries of an account, oldest first",

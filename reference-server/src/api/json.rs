@@ -9,11 +9,12 @@ use serde::{
     de::{Error as _, MapAccess, SeqAccess, Visitor},
 };
 use serde_json::{Map, Value};
+use transcript_core::accounts::StoredResponse;
 
 use super::ProblemResponse;
 
 /// Media type of a JSON response.
-pub(crate) const JSON: &str = "application/json; charset=utf-8";
+pub(crate) const JSON: &str = StoredResponse::JSON;
 
 /// Returns a response with this JSON body.
 pub(crate) fn json(status: StatusCode, body: &impl Serialize) -> Response {

@@ -15,12 +15,13 @@ pub(crate) struct ProblemResponse {
     status: StatusCode,
     detail: String,
     retry_after: Option<Duration>,
+    links: Vec<(String, &'static str)>,
 }
 
 impl ProblemResponse {
     /// Creates an error with this status and sentence.
     pub(crate) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
-        Self { status, detail: detail.into(), retry_after: None }
+        Self { status, detail: detail.into(), retry_after: None, links: Vec::new() }
     }
 
     /// 400 for a wrong parameter, header or field, whose name comes first.
@@ -31,6 +32,12 @@ impl ProblemResponse {
     /// Adds the time to wait before a retry.
     pub(crate) fn with_retry_after(self, wait: Duration) -> Self {
         Self { retry_after: Some(wait), ..self }
+    }
+
+    /// Adds links to the page of the error: relative addresses, each with the message of its text.
+    #[cfg(feature = "documents")]
+    pub(crate) fn with_links(self, links: Vec<(String, &'static str)>) -> Self {
+        Self { links, ..self }
     }
 
     /// Returns the status.
@@ -64,13 +71,14 @@ impl ProblemResponse {
 /// `Retry-After` of a response that was refused because the server is busy.
 pub(crate) const RETRY_AFTER_BUSY: HeaderValue = HeaderValue::from_static("5");
 
-/// The sentence of a [`ProblemResponse`], attached to its response for other renderings.
+/// The sentence and the links of a [`ProblemResponse`], attached to its response for other renderings.
 #[derive(Clone, Debug)]
-pub(crate) struct ProblemDetail(pub(crate) String);
+pub(crate) struct ProblemDetail(pub(crate) String, pub(crate) Vec<(String, &'static str)>);
 
 impl IntoResponse for ProblemResponse {
     fn into_response(self) -> Response {
-        let (detail, retry_after) = (ProblemDetail(self.detail.clone()), self.retry_after());
+        let retry_after = self.retry_after();
+        let detail = ProblemDetail(self.detail.clone(), self.links);
         let problem = Problem {
             kind: "about:blank".to_owned(),
             title: self.status.canonical_reason().unwrap_or("Error").to_owned(),

@@ -46,15 +46,10 @@ pub(crate) fn search_words(query: &str) -> String {
     if words.chars().count() > QUERY_CHARS_MAX { String::new() } else { words.into_owned() }
 }
 
-/// The names of platforms as people write them. Those on the wire are accepted too.
-pub(crate) fn platform_names() -> [String; 4] {
-    Platform::ALL.map(|platform| platform.name().to_ascii_lowercase())
-}
-
 fn platform(name: &str) -> Result<Platform, ProblemResponse> {
-    let bad =
-        || ProblemResponse::bad("platform", format!("it must be one of {}", platform_names().join(", ")));
-    Platform::parse(name).ok_or_else(bad)
+    let names = || Platform::input_names().join(", ");
+    Platform::parse(name)
+        .ok_or_else(|| ProblemResponse::bad("platform", format!("it must be one of {}", names())))
 }
 
 fn sort(name: &str) -> Result<SearchSort, ProblemResponse> {
@@ -105,7 +100,7 @@ mod tests {
             problem("q=a&platform=radio"),
             "platform: it must be one of youtube, tiktok, instagram, x"
         );
-        for name in platform_names() {
+        for name in Platform::input_names() {
             assert!(search_params(&format!("q=a&platform={name}")).is_ok(), "{name}");
         }
         assert!(problem("q=a&q=b").contains("q"));

@@ -1,33 +1,24 @@
 //! Responses of the v1 API in the form that replays store.
 
 use axum::response::{IntoResponse, Response};
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header::CONTENT_TYPE};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use serde::Serialize;
 use transcript_core::{
     accounts::{StoredHeader, StoredResponse},
     wire::v1::ErrorBody,
 };
 
-use super::{JSON, json_bytes};
+use super::json_bytes;
 
 /// Stored response with a JSON body.
 pub(crate) fn reply(status: StatusCode, body: &impl Serialize) -> StoredResponse {
     match json_bytes(serde_json::to_vec(body)) {
-        Ok(json) => json_reply(status, json),
+        Ok(json) => StoredResponse::json(status.as_u16(), json),
         Err(fault) => {
             let error = ErrorBody::new(fault.detail(), fault.status().as_u16());
             // Serialization of a text and a number cannot fail.
-            json_reply(fault.status(), serde_json::to_vec(&error).unwrap_or_default())
+            StoredResponse::json(error.code, serde_json::to_vec(&error).unwrap_or_default())
         }
-    }
-}
-
-/// Stored response with a body that is JSON already.
-pub(crate) fn json_reply(status: StatusCode, body: Vec<u8>) -> StoredResponse {
-    StoredResponse {
-        status: status.as_u16(),
-        headers: vec![StoredHeader { name: CONTENT_TYPE.to_string(), value: JSON.to_owned() }],
-        body,
     }
 }
 

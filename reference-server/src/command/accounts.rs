@@ -2,7 +2,7 @@
 //!
 //! Servers do not cache accounts, so a change applies to the next request of a running server.
 
-use std::{fmt::Write as _, sync::Arc};
+use std::sync::Arc;
 
 use serde::Serialize;
 use transcript_core::{
@@ -14,9 +14,11 @@ use transcript_core::{
 
 use super::{
     CommandError,
-    accounts_arguments::{AccountsCommand, CreateAccountArgs, DeleteAccountArgs, GrantArgs, ShowAccountArgs},
+    accounts_arguments::{
+        AccountsCommand, CreateAccountArgs, DeleteAccountArgs, GrantArgs, RevokeGrantArgs, ShowAccountArgs,
+    },
     confirm::confirm,
-    listing::{print_all, seconds},
+    listing::{print_all, seconds, table},
     open, open_existing, operations, print, print_json,
     search::shell_word,
     shown,
@@ -43,10 +45,12 @@ pub(super) async fn run(settings: &Settings, command: AccountsCommand) -> Result
         AccountsCommand::Create(args) => create(operations, &args).await,
         AccountsCommand::NewKey(args) => new_key(operations, &args).await,
         AccountsCommand::List(args) => {
-            print_all::<AccountRow, _, _>(args.json, |page| operations.list_accounts(page), table).await
+            print_all::<AccountRow, _, _>(args.json, |page| operations.list_accounts(page), account_table)
+                .await
         }
         AccountsCommand::Show(args) => show(operations, &args).await,
         AccountsCommand::Grant(args) => grant(operations, &args).await,
+        AccountsCommand::RevokeGrant(args) => revoke_grant(operations, &args).await,
         AccountsCommand::Block(args) => set_blocked(operations, &args.selector, true).await,
         AccountsCommand::Unblock(args) => set_blocked(operations, &args.selector, false).await,
         AccountsCommand::Statement(args) => statement(operations, &args).await,
@@ -107,7 +111,20 @@ async fn grant(operations: &Operations, args: &GrantArgs) -> Result<(), CommandE
         _ => error.into(),
     })?;
     let note = if is_found { "already granted; " } else { "" };
-    print(&format!("{}: {note}{} credits left\n", view.account.email, view.credits.remaining))
+    let (email, remaining) = (&view.account.email, view.credits.remaining);
+    print(&format!("{email}: {note}{remaining} credits left (grant {id})\n"))
+}
+
+async fn revoke_grant(operations: &Operations, args: &RevokeGrantArgs) -> Result<(), CommandError> {
+    let revoked = operations.revoke_grant(&args.account.selector, &args.grant).await?;
+    let note = if revoked.is_repeated { "already revoked; " } else { "" };
+    let missing = match revoked.shortfall {
+        0 => String::new(),
+        shortfall => format!(", {shortfall} spent or held"),
+    };
+    let (view, taken) = (&revoked.view, revoked.taken);
+    let (email, remaining) = (&view.account.email, view.credits.remaining);
+    print(&format!("{email}: {note}{taken} credits taken back{missing}; {remaining} credits left\n"))
 }
 
 async fn set_blocked(operations: &Operations, selector: &str, blocked: bool) -> Result<(), CommandError> {
@@ -163,28 +180,19 @@ fn state(view: &AccountView) -> &'static str {
 }
 
 /// Formats accounts as a table. The address is the last column, because it may be long.
-fn table(accounts: &[AccountView], with_heading: bool) -> String {
-    let mut text = String::new();
-    let mut row = |columns: [&str; 6]| {
-        let [id, plan, state, credits, resets, email] = columns;
-        let line = format!("{id:40}  {plan:8}  {state:8}  {credits:>19}  {resets:20}  {email}");
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "{}", line.trim_end());
+fn account_table(accounts: &[AccountView], with_heading: bool) -> String {
+    let columns = [("ID", 40), ("PLAN", 8), ("STATE", 8), ("CREDITS", -19), ("RESETS", 20), ("EMAIL", 0)];
+    let row = |view: &AccountView| {
+        [
+            view.account.id.to_string(),
+            view.effective_plan.plan.as_str().to_owned(),
+            state(view).to_owned(),
+            format!("{}/{}", view.credits.remaining, view.credits.total),
+            seconds(&view.credits.resets_at.to_string()),
+            view.account.email.clone(),
+        ]
     };
-    if with_heading {
-        row(["ID", "PLAN", "STATE", "CREDITS", "RESETS", "EMAIL"]);
-    }
-    for view in accounts {
-        row([
-            view.account.id.as_str(),
-            view.effective_plan.plan.as_str(),
-            state(view),
-            &format!("{}/{}", view.credits.remaining, view.credits.total),
-            &seconds(&view.credits.resets_at.to_string()),
-            &view.account.email,
-        ]);
-    }
-    text
+    table(columns, with_heading, accounts.iter().map(row))
 }
 
 fn as_text(view: &AccountView) -> String {
@@ -205,19 +213,10 @@ fn as_text(view: &AccountView) -> String {
 }
 
 fn statement_table(entries: &[Entry], with_heading: bool) -> String {
-    let mut text = String::new();
-    let mut row = |columns: [&str; 5]| {
-        let [at, step, credits, month, memo] = columns;
-        let line = format!("{at:20}  {step:8}  {credits:>10}  {month:20}  {memo}");
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "{}", line.trim_end());
+    let columns = [("AT", 20), ("STEP", 8), ("CREDITS", -10), ("MONTH", 20), ("FOR", 0)];
+    let row = |line: StatementLine| {
+        let month = line.month.unwrap_or_else(|| "purchased".to_owned());
+        [seconds(&line.at), line.step, line.credits.to_string(), month, shown(&line.memo, MEMO_MAX)]
     };
-    if with_heading {
-        row(["AT", "STEP", "CREDITS", "MONTH", "FOR"]);
-    }
-    for line in entries.iter().map(StatementLine::from) {
-        let month = line.month.as_deref().unwrap_or("purchased");
-        row([&seconds(&line.at), &line.step, &line.credits.to_string(), month, &shown(&line.memo, MEMO_MAX)]);
-    }
-    text
+    table(columns, with_heading, entries.iter().map(StatementLine::from).map(row))
 }

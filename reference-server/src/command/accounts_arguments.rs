@@ -22,6 +22,8 @@ Credits are the remaining ones and those of the current month.")]
     Show(ShowAccountArgs),
     /// Grant credits, which do not expire, to an account
     Grant(GrantArgs),
+    /// Take the credits of a grant back, as far as they are not spent or held
+    RevokeGrant(RevokeGrantArgs),
     /// Block an account: its keys are refused from the next request on
     Block(AccountSelector),
     /// Unblock an account: its keys are accepted again
@@ -79,7 +81,8 @@ pub(super) struct ShowAccountArgs {
   verbatim accounts grant ann@example.org 500
   verbatim accounts grant ann@example.org 500 --id ticket-4711 --memo \"for the outage of May\"
 
-With --id a repeated grant has no effect. After an error the command prints the id with which it can be repeated.")]
+With --id a repeated grant has no effect. The command prints the id, also after an error: with it the grant can be \
+repeated, and `accounts revoke-grant` takes its credits back.")]
 pub(super) struct GrantArgs {
     #[command(flatten)]
     pub(super) account: AccountSelector,
@@ -92,6 +95,21 @@ pub(super) struct GrantArgs {
     /// Reason, shown in the account's statement
     #[arg(long, value_name = "TEXT", default_value = "from the operator")]
     pub(super) memo: String,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  verbatim accounts revoke-grant ann@example.org ticket-4711
+
+A repeated command has no effect. `verbatim audit-log` has the ids of earlier grants; that of the credits with which \
+an account was created is start-ACCOUNT, with the id of the account. A refund at the payment provider takes \
+purchased credits back. Exit status 1: no such account or grant, or the credits were purchased.")]
+pub(super) struct RevokeGrantArgs {
+    #[command(flatten)]
+    pub(super) account: AccountSelector,
+    /// Name of the grant, as `accounts grant` prints it
+    #[arg(value_name = "GRANT")]
+    pub(super) grant: String,
 }
 
 #[derive(Args, Debug)]

@@ -1,9 +1,6 @@
 //! `verbatim admin-tokens` and `verbatim audit-log`.
 
-use std::{
-    fmt::Write as _,
-    sync::atomic::{AtomicU32, Ordering::Relaxed},
-};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use transcript_core::{
     Page, PageRequest, Result,
@@ -14,7 +11,7 @@ use transcript_core::{
 use super::{
     CommandError,
     admin_arguments::{AdminTokensCommand, AuditLogArgs},
-    listing::{print_all, seconds},
+    listing::{print_all, seconds, table},
     open, open_existing, operations, print, shown,
 };
 use crate::{
@@ -56,16 +53,11 @@ async fn create(operations: &Operations, name: TokenName) -> Result<(), CommandE
 }
 
 fn token_table(tokens: &[AdminToken], with_heading: bool) -> String {
-    let mut text = String::new();
-    if with_heading {
-        text.push_str("CREATED               REVOKED               NAME\n");
-    }
-    for token in tokens {
+    let row = |token: &AdminToken| {
         let revoked = token.revoked_at.map_or_else(|| "-".to_owned(), |at| seconds(&at.to_string()));
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "{:20}  {revoked:20}  {}", seconds(&token.created_at.to_string()), token.name);
-    }
-    text
+        [seconds(&token.created_at.to_string()), revoked, token.name.clone()]
+    };
+    table([("CREATED", 20), ("REVOKED", 20), ("NAME", 0)], with_heading, tokens.iter().map(row))
 }
 
 /// Prints the newest entries of the audit log.
@@ -86,27 +78,43 @@ pub(super) async fn run_audit_log(settings: &Settings, args: AuditLogArgs) -> Re
 }
 
 fn audit_table(entries: &[AuditEntry], with_heading: bool) -> String {
-    let mut text = String::new();
-    let mut row = |columns: [&str; 6]| {
-        let [at, operator, interface, operation, subject, result] = columns;
-        let line = format!("{at:20}  {operator:16}  {interface:9}  {operation:19}  {subject:40}  {result}");
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "{}", line.trim_end());
-    };
-    if with_heading {
-        row(["AT", "OPERATOR", "INTERFACE", "OPERATION", "SUBJECT", "RESULT"]);
-    }
-    for entry in entries {
+    let columns =
+        [("AT", 20), ("OPERATOR", 16), ("INTERFACE", 9), ("OPERATION", 21), ("SUBJECT", 40), ("RESULT", 0)];
+    let row = |entry: &AuditEntry| {
         let result = entry.result.as_ref().map_or("-", |result| result.text.as_str());
         let detail = entry.detail.as_ref().map_or(String::new(), |detail| format!(" ({detail})"));
-        row([
-            &seconds(&entry.at.to_string()),
-            &shown(&entry.operator, TEXT_MAX),
-            entry.interface.as_str(),
-            &entry.operation,
-            &shown(entry.subject.as_deref().unwrap_or("-"), TEXT_MAX),
-            &shown(&format!("{result}{detail}"), TEXT_MAX),
-        ]);
+        [
+            seconds(&entry.at.to_string()),
+            shown(&entry.operator, TEXT_MAX),
+            entry.interface.as_str().to_owned(),
+            entry.operation.clone(),
+            shown(entry.subject.as_deref().unwrap_or("-"), TEXT_MAX),
+            shown(&format!("{result}{detail}"), TEXT_MAX),
+        ]
+    };
+    table(columns, with_heading, entries.iter().map(row))
+}
+
+#[cfg(test)]
+mod tests {
+    use transcript_core::{Timestamp, admin::OperatorInterface, ids::AuditId};
+
+    use super::*;
+
+    #[test]
+    fn audit_log_longest_operation_fits_its_column() {
+        let entry = AuditEntry {
+            id: AuditId::new("1"),
+            at: Timestamp::from_millis(0),
+            operator: "ann".to_owned(),
+            interface: OperatorInterface::Command,
+            operation: "accounts.revoke-grant".to_owned(),
+            subject: Some("account-1".to_owned()),
+            detail: None,
+            result: None,
+        };
+        let text = audit_table(&[entry], true);
+        let (heading, row) = text.split_once('\n').unwrap();
+        assert_eq!(heading.find("SUBJECT"), row.find("account-1"), "{text}");
     }
-    text
 }

@@ -10,7 +10,7 @@ use super::{
     archive_arguments::CompactArgs,
     arguments::JsonArgs,
     ignore_closed,
-    listing::{print_all, seconds},
+    listing::{print_all, seconds, table},
     print, print_json,
     progress::ProgressLine,
 };
@@ -46,7 +46,8 @@ pub(super) async fn compact(verbatim: &Verbatim, args: &CompactArgs) -> Result<(
     let named: Vec<_> = done.damaged.iter().take(NAMED_MAX).map(ToString::to_string).collect();
     let more = if done.damaged.len() > NAMED_MAX { ", …" } else { "" };
     Err(CommandError::Fault(format!(
-        "{} transcripts are damaged and were not changed: {}{more}; repair them with `verbatim archive verify --repair`",
+        "{} transcripts are damaged and were not changed: {}{more}; repair them with `verbatim archive verify \
+         --repair refetch`",
         done.damaged.len(),
         named.join(", ")
     )))
@@ -84,29 +85,23 @@ impl From<&ArchivedTrack> for ArchiveListRow {
 
 pub(super) async fn list(verbatim: &Verbatim, args: &JsonArgs) -> Result<(), CommandError> {
     let page = |request| async { verbatim.archive().list_tracks(request).await };
-    print_all::<ArchiveListRow, _, _>(args.json, page, table).await
+    print_all::<ArchiveListRow, _, _>(args.json, page, track_table).await
 }
 
-fn table(tracks: &[ArchivedTrack], is_first: bool) -> String {
-    let mut text = String::new();
-    if is_first && !tracks.is_empty() {
-        text.push_str(&format!(
-            "{:34}  {:10}  {:9}  {:>8}  stored\n",
-            "video", "language", "made by", "revision"
-        ));
-    }
-    for archived in tracks {
+fn track_table(tracks: &[ArchivedTrack], is_first: bool) -> String {
+    let columns = [("video", 34), ("language", 10), ("made by", 9), ("revision", -8), ("stored", 0)];
+    let row = |archived: &ArchivedTrack| {
         let author = match archived.track.kind {
             TrackKind::Human => "people",
             TrackKind::Generated | TrackKind::Translated => "a machine",
         };
-        let stored = archived.stored_at.map_or_else(String::new, |at| seconds(&at.to_string()));
-        text.push_str(&format!(
-            "{:34}  {:10}  {author:9}  {:>8}  {stored}\n",
+        [
             archived.video.to_string(),
             archived.track.language.to_string(),
-            archived.revision.unwrap_or_default(),
-        ));
-    }
-    text
+            author.to_owned(),
+            archived.revision.unwrap_or_default().to_string(),
+            archived.stored_at.map_or_else(String::new, |at| seconds(&at.to_string())),
+        ]
+    };
+    table(columns, is_first && !tracks.is_empty(), tracks.iter().map(row))
 }

@@ -8,9 +8,7 @@ mod name;
 mod report;
 
 use std::{
-    fs::File,
-    io::{self, Read},
-    mem,
+    io, mem,
     path::{Path, PathBuf},
 };
 
@@ -22,8 +20,8 @@ use transcript_core::{
 use verbatim::{DRAFT_BYTES_MAX, ImportDraft, ImportDraftRequest, ImportEffect, ImportOutcome, Verbatim};
 
 use super::{
-    CommandError, arguments, ignore_closed, open_archive, open_archive_read_only, print, print_json,
-    print_stderr, progress::ProgressLine,
+    CommandError, arguments, bounded_file, ignore_closed, open_archive, open_archive_read_only, print,
+    print_json, print_stderr, progress::ProgressLine,
 };
 use crate::config::Settings;
 pub(super) use folder::WITHDRAWN;
@@ -206,7 +204,8 @@ impl ImportWork<'_> {
 
     /// Imports all transcripts of a file and appends their outcomes to `done`.
     async fn import(&mut self, file: &Path, done: &mut Vec<ImportOutcome>) -> Result<(), ImportFailure> {
-        let body = read(file).map_err(|error| ImportFailure::File(Error::invalid(unreadable(&error))))?;
+        let body = bounded_file::read(file, DRAFT_BYTES_MAX as u64);
+        let body = body.map_err(|error| ImportFailure::File(Error::invalid(unreadable(&error))))?;
         let name = CaptionFileName::read(file);
         let drafts = ImportDraft::read_in(&body, self.language.as_ref().or(name.language.as_ref()))?;
         drop(body);
@@ -265,23 +264,6 @@ impl ImportWork<'_> {
 /// Sets the language of a draft without one; returns whether the draft is in this language.
 fn set_or_match_language(draft: &mut ImportDraft, language: &LanguageTag) -> bool {
     draft.language.get_or_insert_with(|| language.clone()).matches(language)
-}
-
-/// Reads the file, or standard input.
-fn read(file: &Path) -> io::Result<Vec<u8>> {
-    let too_large = || io::Error::other(format!("it is larger than {DRAFT_BYTES_MAX} bytes"));
-    let mut bytes = Vec::new();
-    let limit = DRAFT_BYTES_MAX as u64 + 1;
-    if file == Path::new("-") {
-        io::stdin().lock().take(limit).read_to_end(&mut bytes)?;
-    } else {
-        let file = File::open(file)?;
-        if file.metadata()?.len() >= limit {
-            return Err(too_large());
-        }
-        file.take(limit).read_to_end(&mut bytes)?;
-    }
-    if bytes.len() as u64 >= limit { Err(too_large()) } else { Ok(bytes) }
 }
 
 fn unreadable(error: &io::Error) -> String {

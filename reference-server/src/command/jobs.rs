@@ -1,14 +1,12 @@
 //! `verbatim jobs`: lists, pauses and resumes the jobs of accounts, also next to running servers.
 
-use std::fmt::Write as _;
-
 use clap::{Args, Subcommand};
 use transcript_core::accounts::jobs::{Job, PauseReason};
 
 use super::{
     CommandError,
     arguments::JsonListArgs,
-    listing::{print_all, seconds},
+    listing::{print_all, seconds, table},
     open_existing, operations, print,
 };
 use crate::{
@@ -53,7 +51,7 @@ pub(super) async fn run(settings: &Settings, command: JobsCommand) -> Result<(),
     let operations = &operations(settings, &verbatim);
     let done = match command {
         JobsCommand::List(args) => {
-            print_all::<JobRow, _, _>(args.json, |page| operations.list_jobs(page), table).await
+            print_all::<JobRow, _, _>(args.json, |page| operations.list_jobs(page), job_table).await
         }
         JobsCommand::Pause(args) => set_paused(operations, &args, true).await,
         JobsCommand::Resume(args) => set_paused(operations, &args, false).await,
@@ -82,26 +80,17 @@ fn state(job: &Job) -> String {
     }
 }
 
-fn table(jobs: &[Job], with_heading: bool) -> String {
-    let mut text = String::new();
-    let mut row = |columns: [&str; 6]| {
-        let [id, created, state, done, failed, account] = columns;
-        let line = format!("{id:36}  {created:20}  {state:25}  {done:>11}  {failed:>6}  {account}");
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "{}", line.trim_end());
+fn job_table(jobs: &[Job], with_heading: bool) -> String {
+    let columns = [("ID", 36), ("CREATED", 20), ("STATE", 25), ("DONE", -11), ("FAILED", -6), ("ACCOUNT", 0)];
+    let row = |job: &Job| {
+        [
+            job.id.to_string(),
+            seconds(&job.created_at.to_string()),
+            state(job),
+            format!("{}/{}", job.counts.done, job.counts.total),
+            job.counts.failed.to_string(),
+            job.account.to_string(),
+        ]
     };
-    if with_heading {
-        row(["ID", "CREATED", "STATE", "DONE", "FAILED", "ACCOUNT"]);
-    }
-    for job in jobs {
-        row([
-            job.id.as_str(),
-            &seconds(&job.created_at.to_string()),
-            &state(job),
-            &format!("{}/{}", job.counts.done, job.counts.total),
-            &job.counts.failed.to_string(),
-            job.account.as_str(),
-        ]);
-    }
-    text
+    table(columns, with_heading, jobs.iter().map(row))
 }

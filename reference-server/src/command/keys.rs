@@ -1,7 +1,5 @@
 //! `verbatim keys`: manages API keys of the lookup API.
 
-use std::fmt::Write as _;
-
 use transcript_core::{
     ErrorKind, Timestamp,
     directory::{FieldChange, KeyAccess, KeyAccessChange, RequestCounts},
@@ -12,7 +10,7 @@ use transcript_core::{
 use super::{
     CommandError,
     keys_arguments::{CreateKeysArgs, KeysCommand, SetKeyArgs},
-    listing::{print_all, seconds},
+    listing::{print_all, seconds, table},
     open, open_existing, operations, print, shown,
 };
 use crate::{
@@ -30,7 +28,7 @@ pub(super) async fn run(settings: &Settings, command: KeysCommand) -> Result<(),
     let done = match command {
         KeysCommand::Create(args) => create(&operations, args).await,
         KeysCommand::List(args) => {
-            print_all::<KeyRow, _, _>(args.json, |page| operations.list_keys(page), table_part).await
+            print_all::<KeyRow, _, _>(args.json, |page| operations.list_keys(page), key_table).await
         }
         KeysCommand::Set(args) => set(&operations, args).await,
         KeysCommand::Revoke(args) => operations.revoke_key(&args.id).await.map_err(Into::into),
@@ -95,49 +93,36 @@ async fn set(operations: &Operations, args: SetKeyArgs) -> Result<(), CommandErr
 }
 
 /// Formats keys as a table. The label is the last column, because it may be long and contain spaces.
-fn table_part(keys: &[KeyWithUsage], with_heading: bool) -> String {
-    let mut text = String::new();
-    let mut row = |columns: [&str; 10]| {
-        let [id, hint, plan, used, requests, last, created, expires, revoked, label] = columns;
-        let line = format!(
-            "{id:36}  {hint:12}  {plan:13}  {used:>13}  {requests:>18}  {last:20}  {created:20}  {expires:20}  \
-             {revoked:20}  {label}"
-        );
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "{}", line.trim_end());
+fn key_table(keys: &[KeyWithUsage], with_heading: bool) -> String {
+    let columns = [
+        ("ID", 36),
+        ("KEY", 12),
+        ("PLAN", 13),
+        ("USED", -13),
+        ("REQUESTS", -18),
+        ("LAST REQUEST", 20),
+        ("CREATED", 20),
+        ("EXPIRES", 20),
+        ("REVOKED", 20),
+        ("LABEL", 0),
+    ];
+    let time = |time: Option<Timestamp>| time.map_or_else(|| "-".to_owned(), |at| seconds(&at.to_string()));
+    let row = |key: &KeyWithUsage| {
+        let (status, usage) = (&key.status, &key.status.usage);
+        [
+            status.id.to_string(),
+            format!("{}…", key.hint),
+            usage.plan.as_str().to_owned(),
+            format!("{}/{}", usage.used, usage.allowance),
+            requests(key),
+            time(key.requests.last_at),
+            seconds(&status.created_at.to_string()),
+            time(key.expires_at),
+            time(key.revoked_at),
+            status.label.as_deref().map_or_else(|| "-".to_owned(), |label| shown(label, usize::MAX)),
+        ]
     };
-    if with_heading {
-        row([
-            "ID",
-            "KEY",
-            "PLAN",
-            "USED",
-            "REQUESTS",
-            "LAST REQUEST",
-            "CREATED",
-            "EXPIRES",
-            "REVOKED",
-            "LABEL",
-        ]);
-    }
-    for key in keys {
-        let usage = key.status.usage;
-        let time =
-            |time: Option<Timestamp>| time.map_or_else(|| "-".to_owned(), |at| seconds(&at.to_string()));
-        row([
-            key.status.id.as_str(),
-            &format!("{}…", key.hint),
-            usage.plan.as_str(),
-            &format!("{}/{}", usage.used, usage.allowance),
-            &requests(key),
-            &time(key.requests.last_at),
-            &seconds(&key.status.created_at.to_string()),
-            &time(key.expires_at),
-            &time(key.revoked_at),
-            &key.status.label.as_deref().map_or_else(|| "-".to_owned(), |label| shown(label, usize::MAX)),
-        ]);
-    }
-    text
+    table(columns, with_heading, keys.iter().map(row))
 }
 
 /// The requests of the quota's period and the quota; all requests if it has none.

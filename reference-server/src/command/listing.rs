@@ -35,6 +35,27 @@ where
     }
 }
 
+/// Formats the rows of a table, and its headings before them.
+///
+/// A column is its heading and its width, negative for one that is aligned to the right.
+pub(super) fn table<const N: usize>(
+    columns: [(&str, isize); N],
+    with_heading: bool,
+    rows: impl IntoIterator<Item = [String; N]>,
+) -> String {
+    let mut text = String::new();
+    let headings = with_heading.then(|| columns.map(|(heading, _)| heading.to_owned()));
+    for row in headings.into_iter().chain(rows) {
+        let cells = columns.iter().zip(&row).map(|((_, width), cell)| match width.unsigned_abs() {
+            size if *width < 0 => format!("{cell:>size$}"),
+            size => format!("{cell:size$}"),
+        });
+        text.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
+        text.push('\n');
+    }
+    text
+}
+
 /// Formats items of a JSON array that is written in parts.
 pub(super) fn array_part<R: Serialize>(
     rows: impl Iterator<Item = R>,
@@ -54,4 +75,18 @@ pub(super) fn array_part<R: Serialize>(
 /// Removes the milliseconds of a timestamp.
 pub(super) fn seconds(moment: &str) -> String {
     moment.split_once('.').map_or_else(|| moment.to_owned(), |(whole, _)| format!("{whole}Z"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn table_columns_are_aligned_and_lines_trimmed() {
+        let columns = [("ID", 4), ("DONE", -6), ("NAME", 0)];
+        let rows = [["é", "1/2", "Ann B."], ["longer", "3", ""]].map(|row| row.map(str::to_owned));
+        let lines = "ID      DONE  NAME\né        1/2  Ann B.\nlonger       3\n";
+        assert_eq!(table(columns, true, rows.clone()), lines);
+        assert_eq!(table(columns, false, rows), lines.split_once('\n').unwrap().1);
+    }
 }

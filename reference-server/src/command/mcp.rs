@@ -1,13 +1,24 @@
 //! `verbatim mcp`: MCP tools on standard input and output.
 
-use std::{
-    io::{self, IsTerminal},
-    pin::Pin,
-    task::{Context, Poll, ready},
-};
+use std::io::{self, IsTerminal};
 
-use rmcp::{serve_server, service::ServerInitializeError, transport::async_rw::AsyncRwTransport};
-use tokio::io::{AsyncRead, ReadBuf};
+use futures_util::future::BoxFuture;
+use rmcp::{
+    ErrorData, RoleServer,
+    model::RequestId,
+    serve_server,
+    service::{RxJsonRpcMessage, ServerInitializeError, TxJsonRpcMessage},
+    transport::{Transport, async_rw::AsyncRwTransport},
+};
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::{
+    io::{
+        AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream,
+        Stdout,
+    },
+    sync::mpsc::{Receiver, Sender, channel},
+};
 use verbatim::Options;
 
 use super::{CommandError, open::open_archive_with, print_stderr};
@@ -16,36 +27,107 @@ use crate::{
     mcp::{MESSAGE_MAX, McpTools, ToolSearch},
 };
 
-/// Input whose lines are measured. The library drops those that are too long without a word.
-struct MeasuredInput<R> {
-    input: R,
-    /// Bytes of the current line.
-    length: usize,
+/// Bytes of a line up to which a message that is too large has its id read: clients write it before or behind the rest.
+const LINE_MAX: u64 = 1 << 20;
+
+/// The error about a line that is no message, and the id of the request if it is known.
+type Rejection = (ErrorData, Option<RequestId>);
+
+/// The id of a message that is too large.
+#[derive(Deserialize)]
+struct MessageId {
+    id: Option<RequestId>,
 }
 
-impl<R: AsyncRead + Unpin> AsyncRead for MeasuredInput<R> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let start = buffer.filled().len();
-        ready!(Pin::new(&mut self.input).poll_read(context, buffer))?;
-        let received = buffer.filled().get(start..).unwrap_or_default();
-        for line in received.split_inclusive(|byte| *byte == b'\n') {
-            let before = self.length;
-            self.length = before.saturating_add(line.len());
-            if before <= MESSAGE_MAX && self.length > MESSAGE_MAX {
-                print_stderr(&format!(
-                    "verbatim: a message of more than {MESSAGE_MAX} bytes was dropped: it gets no response"
-                ));
+/// The library's transport. The library itself drops lines that are too long or no JSON, without a response.
+struct StdioTransport {
+    messages: AsyncRwTransport<RoleServer, DuplexStream, Stdout>,
+    rejections: Receiver<Rejection>,
+    /// A response to a rejected line that is being written: the library cancels `receive` at any time.
+    response: Option<BoxFuture<'static, io::Result<()>>>,
+}
+
+impl Transport<RoleServer> for StdioTransport {
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        item: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        self.messages.send(item)
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        loop {
+            if let Some(response) = &mut self.response {
+                let written = response.await;
+                self.response = None;
+                written.ok()?;
             }
-            if line.ends_with(b"\n") {
-                self.length = 0;
+            let (error, id) = tokio::select! {
+                biased;
+                Some(rejection) = self.rejections.recv() => rejection,
+                message = self.messages.receive() => match message {
+                    Some(message) => return Some(message),
+                    None => self.rejections.try_recv().ok()?,
+                },
+            };
+            let response = TxJsonRpcMessage::<RoleServer>::error(error, id);
+            self.response = Some(Box::pin(self.messages.send(response)));
+        }
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        self.messages.close().await
+    }
+}
+
+/// Copies lines of JSON to `messages`, and sends a rejection for every other line.
+async fn read_lines(
+    input: impl AsyncRead + Unpin,
+    mut messages: DuplexStream,
+    rejections: Sender<Rejection>,
+) -> io::Result<()> {
+    let mut input = BufReader::new(input);
+    let mut line = Vec::new();
+    while (&mut input).take(LINE_MAX).read_until(b'\n', &mut line).await? > 0 {
+        match rejection(&line) {
+            Some(rejection) => rejections.send(rejection).await.map_err(io::Error::other)?,
+            None => {
+                messages.write_all(&line).await?;
+                // The library drops a last line without an end.
+                if !line.ends_with(b"\n") {
+                    messages.write_all(b"\n").await?;
+                }
             }
         }
-        Poll::Ready(Ok(()))
+        // The rest of a longer line.
+        while !line.ends_with(b"\n") {
+            line.clear();
+            if (&mut input).take(LINE_MAX).read_until(b'\n', &mut line).await? == 0 {
+                return Ok(());
+            }
+        }
+        line.clear();
     }
+    Ok(())
+}
+
+/// The error about a line that is too long or no JSON; `None` for any other.
+fn rejection(line: &[u8]) -> Option<Rejection> {
+    let text = line.strip_prefix("\u{FEFF}".as_bytes()).unwrap_or(line);
+    if line.strip_suffix(b"\n").unwrap_or(line).len() > MESSAGE_MAX {
+        let id = serde_json::from_slice::<MessageId>(text).ok().and_then(|message| message.id);
+        let message = format!("The message is too large: at most {MESSAGE_MAX} bytes are read.");
+        return Some((ErrorData::invalid_request(message, None), id));
+    }
+    let text = text.trim_ascii();
+    if text.is_empty() {
+        return None;
+    }
+    let fault = serde_json::from_slice::<Value>(text).err()?;
+    let message = format!("The message is no valid JSON (column {}).", fault.column());
+    Some((ErrorData::parse_error(message, None), None))
 }
 
 /// Serves until standard input ends.
@@ -62,9 +144,11 @@ pub(super) async fn run(settings: &Settings) -> Result<(), CommandError> {
     let verbatim = open_archive_with(settings, |options| Options { wait, ..options }).await?;
     let search = ToolSearch { service: verbatim.search().clone(), limits: None };
     let tools = McpTools::for_archive(verbatim.clone()).with_search(search);
-    let input = MeasuredInput { input: tokio::io::stdin(), length: 0 };
-    let transport = AsyncRwTransport::new_server(input, tokio::io::stdout());
-    let ended = match serve_server(tools, transport.with_max_line_length(MESSAGE_MAX)).await {
+    let (messages, input) = tokio::io::duplex(MESSAGE_MAX);
+    let (sender, rejections) = channel(1);
+    let reading = tokio::spawn(read_lines(tokio::io::stdin(), messages, sender));
+    let messages = AsyncRwTransport::new_server(input, tokio::io::stdout());
+    let ended = match serve_server(tools, StdioTransport { messages, rejections, response: None }).await {
         Ok(running) => running.waiting().await.map(|_| ()).map_err(|error| error.to_string()),
         // The client sent no message.
         Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
@@ -73,6 +157,7 @@ pub(super) async fn run(settings: &Settings) -> Result<(), CommandError> {
         }
         Err(error) => Err(error.to_string()),
     };
+    reading.abort();
     verbatim.close().await;
     ended.map_err(CommandError::Fault)
 }

@@ -10,6 +10,7 @@ mod archive_bulk;
 mod archive_export;
 mod archive_verify;
 mod arguments;
+mod bounded_file;
 mod check_config;
 mod confirm;
 mod fetch_status;
@@ -57,7 +58,7 @@ use open::{
     open, open_any_archive, open_archive, open_archive_read_only, open_existing, open_existing_archive,
     open_existing_with_audit_log, open_with_audit_log, operations, report_missing_main_file, warn_unrecorded,
 };
-use terminal::{ignore_closed, print, print_json, print_stderr, shown};
+use terminal::{ignore_closed, print, print_json, print_stderr, shown, video_name};
 
 /// Error of a command, with its exit status.
 #[derive(Debug)]

@@ -17,7 +17,7 @@ use verbatim::Verbatim;
 
 use super::{
     CommandError, arguments::CommonArgs, ignore_closed, open_existing_archive, print, print_json,
-    print_stderr, progress::ProgressLine, shown,
+    print_stderr, progress::ProgressLine, shown, video_name,
 };
 use crate::config::Settings;
 
@@ -293,7 +293,7 @@ fn print_page(page: &SearchPage) -> Result<(), CommandError> {
     let mut text = format!("{}\n", page.total);
     for hit in &page.hits {
         let transcript = &hit.stored.transcript;
-        let name = transcript.title.clone().unwrap_or_else(|| transcript.video.to_string());
+        let name = transcript.title.clone().unwrap_or_else(|| video_name(&transcript.video));
         let author = transcript.author.as_deref().map(|author| format!(" · {}", shown(author, LINE_MAX)));
         text.push_str(&format!(
             "\n{}{} · {}\n",

@@ -187,7 +187,7 @@ impl BackgroundJobs {
         let mut others = background::start(verbatim, metrics, ca_file, has_search)?;
         others.extend(purges.into_iter().chain(compaction));
         let languages = mail::mail_texts(&Site::from(&settings.pages).languages);
-        Ok(Self { mail: verbatim.start_mail_in(languages, mailer), others })
+        Ok(Self { mail: background::start_mail(verbatim, metrics, languages, mailer), others })
     }
 }
 
@@ -262,9 +262,9 @@ async fn log_warnings(settings: &Settings, verbatim: &Verbatim) {
     if let Some(warning) = verbatim.connection_warning().await {
         tracing::warn!("{warning}");
     }
-    let sandbox = settings.sandbox_warning();
+    let gravest = settings.free_sales_warning();
     for warning in settings.warnings() {
-        match sandbox.as_ref() == Some(&warning) {
+        match gravest.as_ref() == Some(&warning) {
             true => tracing::warn!("{warning}"),
             false => tracing::info!("{warning}"),
         }

@@ -6,6 +6,8 @@
 
 use std::io::{self, IsTerminal, Write};
 
+use transcript_core::{text::is_reordering, video::VideoId};
+
 use super::CommandError;
 
 /// Writes to standard output. On a terminal control characters are replaced by visible symbols.
@@ -54,10 +56,6 @@ pub(super) fn is_hidden(c: char) -> bool {
     c.is_control() || is_reordering(c)
 }
 
-fn is_reordering(c: char) -> bool {
-    matches!(c, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
-}
-
 /// Replaces control characters by their symbols (ESC is `␛`) and removes reordering characters.
 fn for_terminal(text: &str) -> String {
     let picture = |c: char| match u32::from(c) {
@@ -92,6 +90,11 @@ pub(super) fn shown(text: &str, max: usize) -> String {
         shown.push('…');
     }
     shown
+}
+
+/// Returns the platform and the id of a video, for people.
+pub(super) fn video_name(video: &VideoId) -> String {
+    format!("{} {}", video.platform().name(), video.id())
 }
 
 #[cfg(test)]

@@ -1,8 +1,6 @@
 //! `verbatim webhook verify`: verifies a stored webhook, for people who write a receiver.
 
 use std::{
-    fs::File,
-    io::{self, Read},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -15,7 +13,7 @@ use transcript_core::{
 };
 use verbatim::SystemClock;
 
-use super::{CommandError, print};
+use super::{CommandError, bounded_file, print};
 
 /// Environment variable with the secret. It has not the prefix of the settings.
 const SECRET_VARIABLE: &str = "WEBHOOK_SECRET";
@@ -58,10 +56,7 @@ pub(super) struct VerifyArgs {
 pub(super) fn run(command: &WebhookCommand) -> Result<(), CommandError> {
     let WebhookCommand::Verify(args) = command;
     let secrets = secrets(args.secret_file.as_deref())?;
-    let body = match &args.body {
-        Some(path) => read_file(path, BODY_MAX)?,
-        None => read(io::stdin().lock(), BODY_MAX, "standard input")?,
-    };
+    let body = read(args.body.as_deref().unwrap_or(Path::new("-")), BODY_MAX)?;
     let now = SystemClock::default().now();
     match verify_signature(Some(&args.signature), &body, &secrets, now, args.tolerance) {
         Ok(()) => print("valid\n"),
@@ -75,7 +70,7 @@ pub(super) fn run(command: &WebhookCommand) -> Result<(), CommandError> {
 
 fn secrets(file: Option<&Path>) -> Result<Vec<String>, CommandError> {
     let text = match file {
-        Some(path) => String::from_utf8_lossy(&read_file(path, SECRETS_MAX)?).into_owned(),
+        Some(path) => String::from_utf8_lossy(&read(path, SECRETS_MAX)?).into_owned(),
         None => std::env::var(SECRET_VARIABLE).unwrap_or_default(),
     };
     let secrets: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
@@ -86,19 +81,7 @@ fn secrets(file: Option<&Path>) -> Result<Vec<String>, CommandError> {
     Ok(secrets)
 }
 
-fn read_file(path: &Path, max: u64) -> Result<Vec<u8>, CommandError> {
-    let name = path.display().to_string();
-    let file =
-        File::open(path).map_err(|error| CommandError::Wrong(format!("cannot read {name}: {error}")))?;
-    read(file, max, &name)
-}
-
-fn read(from: impl Read, max: u64, name: &str) -> Result<Vec<u8>, CommandError> {
-    let mut bytes = Vec::new();
-    let read = from.take(max.saturating_add(1)).read_to_end(&mut bytes);
-    read.map_err(|error| CommandError::Wrong(format!("cannot read {name}: {error}")))?;
-    match bytes.len() as u64 > max {
-        true => Err(CommandError::Wrong(format!("{name} has more than {max} bytes"))),
-        false => Ok(bytes),
-    }
+fn read(path: &Path, max: u64) -> Result<Vec<u8>, CommandError> {
+    bounded_file::read(path, max)
+        .map_err(|error| CommandError::Wrong(format!("cannot read {}: {error}", bounded_file::name(path))))
 }

@@ -48,10 +48,14 @@ impl Settings {
 
     /// Describes the payment provider.
     fn payment_route(&self) -> String {
-        match self.options.checkout {
-            PaymentOptions::Stripe(_) => {
+        match &self.options.checkout {
+            PaymentOptions::Stripe(stripe) => {
                 let base_url = self.server.base_url_at(self.server.listen.socket_address());
-                format!("Stripe; send its webhook events to {base_url}/api/v1/webhooks/stripe")
+                let mode = match stripe.is_live() {
+                    Some(false) => " in test mode: no money is taken",
+                    Some(true) | None => "",
+                };
+                format!("Stripe{mode}; send its webhook events to {base_url}/api/v1/webhooks/stripe")
             }
             PaymentOptions::Sandbox => "sandbox: no money is taken, every order counts as paid".to_owned(),
             PaymentOptions::None => "not configured: nothing is for sale".to_owned(),
@@ -237,9 +241,17 @@ impl Settings {
         Some(warning.to_owned())
     }
 
-    /// Returns the warning about an open sandbox, the gravest of [`Settings::warnings`].
-    pub fn sandbox_warning(&self) -> Option<String> {
+    /// Returns the warning about sales without money, the gravest of [`Settings::warnings`].
+    ///
+    /// It is about an open sandbox, or the test mode of Stripe on a server that other machines reach.
+    pub fn free_sales_warning(&self) -> Option<String> {
         let warning = match (&self.options.checkout, self.sandbox) {
+            (PaymentOptions::Stripe(stripe), _)
+                if stripe.is_live() == Some(false) && !self.server.is_loopback() =>
+            {
+                "stripe.secret_key is a test key: every visitor can buy credits and plans with a test card, without \
+                 money; set the live key and the signing secret of its webhook endpoint"
+            }
             (PaymentOptions::Sandbox, None) => {
                 "stripe.secret_key is not set: credits and plans are sold in the sandbox, without money, because links \
                  lead to this machine only; checkout.sandbox = false closes it"
@@ -255,7 +267,7 @@ impl Settings {
     /// Returns the warnings about payments.
     fn payment_warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
-        match self.options.checkout {
+        match &self.options.checkout {
             PaymentOptions::None => {
                 warnings.push("stripe.secret_key is not set: payments are not configured".to_owned());
                 if self.server.is_loopback() && self.sandbox.is_none() {
@@ -272,8 +284,9 @@ impl Settings {
                     warnings.push(why.to_owned());
                 }
             }
-            PaymentOptions::Sandbox => warnings.extend(self.sandbox_warning()),
+            PaymentOptions::Sandbox => warnings.extend(self.free_sales_warning()),
             PaymentOptions::Stripe(_) => {
+                warnings.extend(self.free_sales_warning());
                 if self.server.is_loopback() {
                     warnings.push(
                         "stripe.secret_key is set, but links lead to this machine only: Stripe's events do not \

@@ -17,9 +17,10 @@ pub(super) fn console(context: &PageContext) -> Markup {
             label for="console-url" { "Link of a video" }
             input #console-url name="url" type="text" inputmode="url" autocomplete="off" spellcheck="false" required
                 maxlength=(VideoLink::LENGTH_MAX) value=(LINK);
-            label for="console-format" { "Format" }
-            select #console-format name="format" {
-                @for format in FORMATS { option value=(format) { (format) } }
+            // One box, so that a line never ends between them.
+            label {
+                "Format "
+                select name="format" { @for format in FORMATS { option value=(format) { (format) } } }
             }
             button type="submit" { "Send without a key" }
             div #console-response hidden {

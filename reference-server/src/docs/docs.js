@@ -5,6 +5,8 @@
 const LANGUAGE = "verbatim-sample-language";
 // Longest response that is shown, in characters.
 const SHOWN_MAX = 100_000;
+// What follows the status of a lookup that needs a key.
+const NOT_ARCHIVED = " – This video is not archived here. Open its watchUrl in a browser, or send the request with an API key.";
 
 const remembered = () => {
   try {
@@ -85,7 +87,9 @@ function enableConsole(form) {
       const response = await fetch(address, { credentials: "omit", signal });
       const text = await response.text();
       const isJson = response.headers.get("content-type")?.includes("json");
-      if (!signal.aborted) show(`${response.status} ${response.statusText}`, isJson ? JSON.stringify(JSON.parse(text), null, 2) : text);
+      const value = isJson ? JSON.parse(text) : null;
+      const hint = value?.failureReason === "needs_verification" ? NOT_ARCHIVED : "";
+      if (!signal.aborted) show(`${response.status} ${response.statusText}${hint}`, isJson ? JSON.stringify(value, null, 2) : text);
     } catch {
       if (!signal.aborted) show("The server cannot be reached.", "");
     }

@@ -18,7 +18,7 @@ pub(crate) fn overview(context: &PageContext, document: &Value) -> Markup {
         h1 { (string(&info["title"])) }
         p.lead { (string(&info["summary"])) }
         p.about {
-            "Version " (string(&info["version"])) " · address " code { (base_url) } " · "
+            "API version " (string(&info["version"])) " · address " code { (base_url) } " · "
             a href="openapi.json" { "OpenAPI 3.1 document" } " · " a href="llms.txt" { "llms.txt" }
         }
         p { a.button href=(context.href("docs/guides/quick-start")) { "Quick start" } }

@@ -19,6 +19,7 @@ fn docs_operation_pages_are_complete() {
     let all = operations(&document);
     assert!(all.len() >= 20, "{all:?}");
     let first = overview(&context("/docs"), &document).into_string();
+    assert!(first.contains(&format!("API version {} ", string(&document["info"]["version"]))), "{first}");
     for one in &all {
         assert!(first.contains(&format!("href=\"docs/{}\"", one.id)), "{one:?}");
         let contents = first.split("</nav>").nth(1).unwrap();

@@ -2,6 +2,8 @@
 
 use std::{borrow::Cow, fmt::Write as _};
 
+use transcript_core::text::is_blank_sign;
+
 /// Longest text of a request that is logged, in characters.
 const TEXT_MAX: usize = 120;
 /// Prefixes of keys.
@@ -96,22 +98,7 @@ pub(super) fn escape_line(line: Vec<u8>, has_colours: bool) -> Vec<u8> {
 
 /// Whether a character is a control or format character, a line separator, or blank without being a space.
 fn is_invisible(c: char) -> bool {
-    c.is_control()
-        || matches!(
-            c,
-            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
-                | '\u{180b}'..='\u{180f}'
-                | '\u{200b}'..='\u{200f}'
-                | '\u{2028}'..='\u{202e}'
-                | '\u{2060}'..='\u{206f}'
-                | '\u{3164}'
-                | '\u{fe00}'..='\u{fe0f}'
-                | '\u{feff}' | '\u{ffa0}'
-                | '\u{fff0}'..='\u{fffb}'
-                | '\u{1bca0}'..='\u{1bca3}'
-                | '\u{1d173}'..='\u{1d17a}'
-                | '\u{e0000}'..='\u{e0fff}'
-        )
+    c.is_control() || !c.is_ascii() && (matches!(c, '\u{2028}' | '\u{2029}') || is_blank_sign(c))
 }
 
 #[cfg(test)]

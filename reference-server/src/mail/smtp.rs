@@ -1,20 +1,24 @@
 //! Mail over SMTP, one connection per mail.
 //!
 //! The session is driven step by step instead of by lettre's transport: an error before the message (a wrong password,
-//! a full queue) is retryable, and only a reply to the message itself can be final. Connections are not pooled: after
-//! an interrupted mail, replies would be assigned to the wrong mail.
+//! a full queue) is retryable, and so is a sender that is rejected at MAIL FROM; only a reply to the recipient or to
+//! the message can be final. Some servers, such as Postfix by default, reject a sender at the recipient: that is final,
+//! as the code is that of a wrong recipient. Connections are not pooled: after an interrupted mail, replies would be
+//! assigned to the wrong mail.
 
 use std::{io, time::Duration};
 
 use async_trait::async_trait;
 use lettre::{
     Message,
+    address::Envelope,
     message::Mailbox,
     transport::smtp::{
         Error as SmtpError,
         authentication::{Credentials, DEFAULT_MECHANISMS},
         client::{AsyncSmtpConnection, Certificate, TlsParameters},
-        extension::ClientId,
+        commands::{Data, Mail, Rcpt},
+        extension::{ClientId, Extension, MailBodyParameter, MailParameter, ServerInfo},
     },
 };
 use tokio::time::{Instant, timeout, timeout_at};
@@ -106,17 +110,15 @@ impl SmtpMailer {
         let slow = || Error::unavailable("the mail server timed out");
         let connected = timeout(self.timeouts.greeting, self.connect()).await.map_err(|_| slow())?;
         let mut connection = connected.map_err(|error| session_error(&error))?;
-        let bytes = message.formatted();
-        let sending = connection.send(message.envelope(), &bytes);
+        let sending = transmit(&mut connection, message);
         let sent = timeout_at(deadline, sending).await.map_err(|_| slow())?;
-        sent.map_err(|error| message_error(&error))?;
-        // The server has accepted the mail; QUIT is sent in the background.
+        // The server has accepted or rejected the mail; QUIT is sent in the background.
         let quit = self.timeouts.quit;
         tokio::spawn(async move {
             // The server may have closed the connection already.
             let _ = timeout(quit, connection.quit()).await;
         });
-        Ok(())
+        sent
     }
 }
 
@@ -135,6 +137,39 @@ fn tls(host: &str, roots: &[u8]) -> Result<TlsParameters, SmtpError> {
     parameters.build()
 }
 
+/// Sends a message on an open connection.
+///
+/// lettre's own function does not return which command was rejected.
+async fn transmit(connection: &mut AsyncSmtpConnection, message: &Message) -> Result<()> {
+    let (envelope, bytes) = (message.envelope(), message.formatted());
+    let parameters = mail_parameters(connection.server_info(), envelope, &bytes)?;
+    let sender = Mail::new(envelope.from().cloned(), parameters);
+    connection.command(sender).await.map_err(|error| sender_error(&error))?;
+    for recipient in envelope.to() {
+        let recipient = Rcpt::new(recipient.clone(), Vec::new());
+        connection.command(recipient).await.map_err(|error| message_error(&error))?;
+    }
+    connection.command(Data).await.map_err(|error| message_error(&error))?;
+    connection.message(&bytes).await.map(drop).map_err(|error| message_error(&error))
+}
+
+/// Returns the parameters of MAIL that a message requires.
+fn mail_parameters(server: &ServerInfo, envelope: &Envelope, message: &[u8]) -> Result<Vec<MailParameter>> {
+    let mut addresses = envelope.to().iter().chain(envelope.from());
+    let is_ascii = addresses.all(|address| AsRef::<str>::as_ref(address).is_ascii());
+    let eight_bit = MailParameter::Body(MailBodyParameter::EightBitMime);
+    let required = [
+        (!is_ascii, Extension::SmtpUtfEight, MailParameter::SmtpUtfEight),
+        (!message.is_ascii(), Extension::EightBitMime, eight_bit),
+    ];
+    let required = required.into_iter().filter(|(is_required, ..)| *is_required);
+    let parameters = required.map(|(_, extension, parameter)| match server.supports_feature(extension) {
+        true => Ok(parameter),
+        false => Err(Error::invalid("the mail server does not support international addresses (SMTPUTF8)")),
+    });
+    parameters.collect()
+}
+
 /// Converts an error before the message, which does not concern the mail and is retryable.
 fn session_error(error: &SmtpError) -> Error {
     let message = match error.status() {
@@ -142,6 +177,16 @@ fn session_error(error: &SmtpError) -> Error {
         None => format!("the mail server is not usable: {}", cause(error)),
     };
     Error::unavailable(message)
+}
+
+/// Converts an error of MAIL FROM. A rejected sender concerns all mails, and the operator can correct it.
+fn sender_error(error: &SmtpError) -> Error {
+    match error.status() {
+        Some(code) if error.is_permanent() && !is_authentication_code(u16::from(code)) => {
+            Error::unavailable(format!("the mail server rejected the sender ({code}): check mail.from"))
+        }
+        _ => message_error(error),
+    }
 }
 
 /// Converts an error of the message itself.
@@ -152,15 +197,11 @@ fn message_error(error: &SmtpError) -> Error {
             Error::new(ErrorKind::Invalid, Retry::Never, message)
         }
         Some(code) => Error::unavailable(format!("the mail server rejected the mail temporarily ({code})")),
-        // lettre refuses an address that this server does not support.
-        None if error.is_client() => {
-            Error::invalid("the mail server does not support international addresses (SMTPUTF8)")
-        }
         None => Error::unavailable(format!("the mail server connection failed: {}", cause(error))),
     }
 }
 
-/// Codes for missing authentication, which some servers send only to the message (RFC 4954).
+/// Codes for missing authentication, which some servers send only after MAIL FROM or to the message (RFC 4954).
 fn is_authentication_code(code: u16) -> bool {
     matches!(code, 530 | 534 | 535 | 538)
 }

@@ -6,7 +6,7 @@ use transcript_core::{
     accounts::jobs::ResultsPage,
     archive::view,
     chat::WordQuery,
-    search::QUERY_CHARS_MAX,
+    search::{QUERY_CHARS_MAX, SearchQuery},
     video::{LinkError, VideoList},
     wire::v1::JobRequest,
 };
@@ -145,6 +145,10 @@ fn search_limit(query: &str, limit: Option<u64>) -> Result<usize, ToolError> {
     within("limit", limit, HITS, 1, HITS_MAX)
 }
 
+fn no_word() -> ToolError {
+    ToolError::invalid("query: it has no word: enter at least one word")
+}
+
 /// Arguments of `search_transcript`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -163,7 +167,7 @@ impl SearchTranscriptArgs {
         // The search refuses it too, but after the transcript is paid for.
         match WordQuery::new(&self.query) {
             Some(_) => Ok(limit),
-            None => Err(ToolError::invalid("query: it has no word: enter at least one word")),
+            None => Err(no_word()),
         }
     }
 }
@@ -181,9 +185,13 @@ pub(super) struct SearchArchiveArgs {
 }
 
 impl SearchArchiveArgs {
-    /// Maximum number of videos; an error if the query is too long.
+    /// Maximum number of videos; an error if the query is too long, or has neither a word nor a filter itself.
     pub(super) fn limit(&self) -> Result<usize, ToolError> {
-        search_limit(&self.query, self.limit)
+        let limit = search_limit(&self.query, self.limit)?;
+        match SearchQuery::parse(&self.query).is_empty() {
+            false => Ok(limit),
+            true => Err(no_word()),
+        }
     }
 }
 
@@ -323,6 +331,19 @@ mod tests {
             let transcript = json!({ "video": "a", "query": query }).as_object().cloned().unwrap();
             let limit = read::<SearchTranscriptArgs>(transcript).unwrap().limit();
             assert_eq!(limit.is_ok(), is_valid, "{count}: {limit:?}");
+        }
+    }
+
+    #[test]
+    fn archive_query_needs_word_or_filter() {
+        for (query, is_valid) in
+            [("sea", true), ("-sea", true), ("lang:de", true), ("😂", false), ("", false)]
+        {
+            for lang in [None, Some("de")] {
+                let archive = json!({ "query": query, "lang": lang }).as_object().cloned().unwrap();
+                let limit = read::<SearchArchiveArgs>(archive).unwrap().limit();
+                assert_eq!(limit.is_ok(), is_valid, "{query:?} {lang:?}: {limit:?}");
+            }
         }
     }
 }

@@ -89,13 +89,21 @@ impl ToolError {
 
     /// Replaces the advice to send a key, for a caller that has sent one to a tool that fetches nothing.
     #[must_use]
-    pub(super) fn for_key_holder(mut self) -> Self {
+    pub(super) fn for_key_holder(self) -> Self {
+        self.with_advice(&format!("{GET_TRANSCRIPT} transcribes it, if the API key permits."))
+    }
+
+    /// Replaces the advice to send a key, for an account's key and a video of another platform than YouTube.
+    #[must_use]
+    pub(super) fn for_account_key(self) -> Self {
+        self.with_advice("An account's key transcribes YouTube only: it needs a lookup API key (vbk_…).")
+    }
+
+    fn with_advice(mut self, advice: &str) -> Self {
         if let Self::Missing { reason, message, .. } = &mut self
             && reason.as_str() == FailureReason::NeedsVerification.as_str()
         {
-            *message = format!(
-                "This video has not been transcribed yet. {GET_TRANSCRIPT} transcribes it, if the API key permits."
-            );
+            *message = format!("This video has not been transcribed yet. {advice}");
         }
         self
     }

@@ -15,7 +15,7 @@ use tokio::{
 use tracing::Instrument as _;
 use transcript_core::{
     accounts::{
-        Accounts, RequestGuard, V1Admission, V1Endpoint, V1Error, V1Request,
+        Accounts, RequestGuard, V1Endpoint, V1Error,
         jobs::{JobItem, JobStatus, PauseReason},
     },
     engine::Transcripts,
@@ -91,7 +91,7 @@ impl ToolJobs {
         let reader = match &self.accounts {
             // A list is requested from the platform for the caller: it needs an account, and counts for its limits.
             Some(accounts) => {
-                let guard = admit(accounts, V1Endpoint::ReadJobs, caller).await?;
+                let guard = admit(accounts, caller).await?;
                 Some((accounts, guard.caller().account.id.clone()))
             }
             None => None,
@@ -215,7 +215,7 @@ async fn job_results(
 ) -> Result<CallToolResult, ToolError> {
     let args = read::<JobResultsArgs>(arguments)?;
     let (from, limit, max_chars) = (args.cursor()?, args.limit()?, args.max_chars()?);
-    let guard = admit(accounts, V1Endpoint::ReadJobs, caller).await?;
+    let guard = admit(accounts, caller).await?;
     let page = accounts.jobs.results(guard, &args.job, from, limit).await.map_err(refused)?;
     let mut text = format!(
         "Job {}: {}. Items {} to {} of {}. {DATA}\n",
@@ -283,13 +283,9 @@ fn item_text(result: &JobResult, item: &JobItem, words: Option<&str>, languages:
     text
 }
 
-async fn admit(accounts: &Accounts, route: V1Endpoint, caller: &Caller) -> Result<RequestGuard, ToolError> {
-    let request = V1Request { route, bearer: caller.key.clone(), idempotency_key: None, body: Vec::new() };
-    match accounts.admission.admit(request).await.map_err(refused)? {
-        V1Admission::Admitted(guard) => Ok(*guard),
-        // Only a request with an idempotency key is replayed.
-        V1Admission::Replayed(_) => Err(ToolError::fault()),
-    }
+/// Admits a call that reads a list or a job.
+async fn admit(accounts: &Accounts, caller: &Caller) -> Result<RequestGuard, ToolError> {
+    accounts.admission.admit_unkeyed(V1Endpoint::ReadJobs, caller.key.as_deref()).await.map_err(refused)
 }
 
 fn refused(error: V1Error) -> ToolError {

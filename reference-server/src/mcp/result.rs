@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use transcript_core::{
     archive::ArchivedTrack,
     chat::TranscriptHits,
+    text::is_reordering,
     time::ceil_seconds,
     transcript::{TrackInfo, TrackKind, Transcript, format_timestamp},
     wire::{lookup::LanguageObject, v1::ChatAnswer},
@@ -97,7 +98,9 @@ pub(super) fn hits(got: &ToolTranscript, query: &str, hits: &TranscriptHits) -> 
     let (shown, query) = (hits.passages.len(), quoted(query));
     text.push_str(&match (hits.total, hits.is_exact) {
         (0, _) => format!("No passage matches {query}.\n"),
-        (total, true) => format!("{shown} of {total} passages with all words of {query}, in order. {DATA}\n\n"),
+        (total, true) => format!(
+            "{shown} of {total} passages with all words of {query}, in the order of the video. {DATA}\n\n"
+        ),
         (total, false) => format!(
             "No passage has all words of {query} in these forms. {shown} of {total} that have some of them, or other \
              forms of them, best match first. {DATA}\n\n"
@@ -236,9 +239,8 @@ pub(super) fn line(text: &str) -> String {
 ///
 /// [`good`] removes control characters.
 pub(super) fn quoted(text: &str) -> String {
-    let is_shown = |c: &char| !matches!(c, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
-    let inside = text.chars().filter(is_shown).map(|c| if matches!(c, '“' | '”' | '„') { '"' } else { c });
-    format!("“{}”", line(&inside.collect::<String>()))
+    let inside = text.replace(is_reordering, "").replace(['“', '”', '„'], "\"");
+    format!("“{}”", line(&inside))
 }
 
 /// Text as one line of at most `most` characters.

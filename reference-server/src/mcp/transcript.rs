@@ -99,6 +99,7 @@ impl McpTools {
         };
         let ServiceReply { body, meta } = self.service.look_up(caller, lookup.clone()).await?;
         let is_for_credits = may_fetch && has_account_key && body.platform() == Some(Platform::YouTube);
+        let is_not_for_credits = has_account_key && body.platform().is_some() && !is_for_credits;
         let LookupReply { result, transcript } = body;
         let is_lacking = match &transcript {
             Some(stored) if is_for_credits && language.is_none() => {
@@ -132,7 +133,10 @@ impl McpTools {
                 bought => return Ok(bought?),
             }
         }
-        let Some(stored) = transcript else { return Err(ToolError::missing(result, &meta)) };
+        let Some(stored) = transcript else {
+            let missing = ToolError::missing(result, &meta);
+            return Err(if may_fetch && is_not_for_credits { missing.for_account_key() } else { missing });
+        };
         let mut notes = Vec::new();
         if let Some(key) = result.key.filter(|_| !result.from_cache) {
             let (used, allowance) = (key.used, key.allowance);
@@ -305,6 +309,17 @@ mod tests {
             assert_eq!(text.contains("Credits charged for this transcript: 1"), is_charged, "{text}");
             assert_eq!(credits(&fixture, &key).await, all - 1);
         }
+    }
+
+    #[tokio::test]
+    async fn new_video_of_other_platform_needs_lookup_key() {
+        let fixture = ServiceFixture::start().await;
+        let caller = Caller::with_key(fixture.account("ann@example.org").await);
+        let video = json!({ "video": "https://www.tiktok.com/@ann/video/7300000000000000000" });
+        let missing = call_as(&caller, &tools_of(&fixture), GET_TRANSCRIPT, video).await;
+        assert_eq!(missing["_meta"]["verbatim/failure_reason"], "needs_verification", "{missing}");
+        let text = missing["content"][0]["text"].as_str().unwrap();
+        assert!(text.contains("transcribes YouTube only") && !text.contains("Send an API key"), "{text}");
     }
 
     /// The archived one is free. If it is the only known one, nothing else is the default.

@@ -25,7 +25,11 @@ use axum::{
     response::Response,
 };
 use http::{HeaderMap, StatusCode};
-use transcript_core::{accounts::webhooks::WebhookResult, archive::CompactOutcome, search::IndexProgress};
+use transcript_core::{
+    accounts::{mail::MailResult, webhooks::WebhookResult},
+    archive::CompactOutcome,
+    search::IndexProgress,
+};
 
 use crate::api::{
     ResultOrigin, TRANSCRIPT_PATH, UnansweredReason, V1_CHAT_PATH, V1_TRANSCRIPT_PATH, WATCH_PATH, X_CACHE,
@@ -84,6 +88,8 @@ pub(crate) struct Metrics {
     reloads: ReloadCounters,
     /// Videos of successful and of failed calls of the purge hook.
     purges: [AtomicU64; 2],
+    /// Attempts to send a mail: accepted, failed, and failed for the last time.
+    mails: [AtomicU64; 3],
     /// Attempts to send a webhook: accepted, failed, and failed for the last time.
     webhooks: [AtomicU64; 3],
     /// Transcripts that the background job moved to cold storage, and the bytes that this saved.
@@ -174,6 +180,17 @@ impl Metrics {
     pub(crate) fn count_purges(&self, videos: usize, is_done: bool) {
         let [done, failed] = &self.purges;
         (if is_done { done } else { failed }).fetch_add(videos as u64, Relaxed);
+    }
+
+    /// Counts an attempt to send a mail.
+    pub(crate) fn count_mail(&self, result: MailResult) {
+        let [sent, failed, abandoned] = &self.mails;
+        let counter = match result {
+            MailResult::Sent => sent,
+            MailResult::Failed => failed,
+            MailResult::Abandoned => abandoned,
+        };
+        counter.fetch_add(1, Relaxed);
     }
 
     /// Counts an attempt to send a webhook.

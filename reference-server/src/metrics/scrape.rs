@@ -243,6 +243,10 @@ impl MetricsSnapshot {
         to.counters(("fetches_refused", "Fetches refused because too many waited for a supplier"), refused)?;
         let help = "Queued mails, up to 10000; absent if the store does not respond";
         to.gauge(("mail_queued", help), None, self.mails.map(|mails| mails as f64))?;
+        let attempts = ["sent", "failed", "abandoned"].into_iter().zip(&self.metrics.mails);
+        let attempts = attempts
+            .map(|(result, count)| ([("result", result)], count.load(std::sync::atomic::Ordering::Relaxed)));
+        to.counters(("mail_attempts", "Attempts to send a mail, by result"), attempts)?;
         let jobs = self.jobs.iter().map(|found| ([("status", found.status.as_str())], found.jobs as f64));
         to.gauges(("jobs", "Unfinished jobs of all servers on the storage, by state"), None, jobs)?;
         let items = self.jobs.iter().flat_map(|found| {

@@ -1,10 +1,6 @@
 //! Schemas of all bodies, derived from the wire types.
 
-use schemars::{
-    Schema,
-    generate::{Contract, SchemaSettings},
-    transform::RecursiveTransform,
-};
+use schemars::{SchemaGenerator, generate::Contract};
 use serde_json::{Map, Value};
 use transcript_core::wire::{
     Problem,
@@ -20,7 +16,7 @@ use transcript_core::wire::{
 
 use crate::{
     api::{Health, Version},
-    routes::document::SCHEMAS,
+    routes::document::schema_generator,
 };
 
 /// All schemas by name.
@@ -62,20 +58,10 @@ pub(super) fn all() -> Map<String, Value> {
     schemas
 }
 
-fn generate(contract: Contract, add: impl Fn(&mut schemars::SchemaGenerator)) -> Map<String, Value> {
-    let settings = SchemaSettings::draft2020_12().with(|settings| {
-        settings.definitions_path = SCHEMAS.into();
-        settings.contract = contract;
-        settings.transforms = vec![Box::new(RecursiveTransform(without_default))];
-    });
-    let mut generator = settings.into_generator();
+fn generate(contract: Contract, add: impl Fn(&mut SchemaGenerator)) -> Map<String, Value> {
+    let mut generator = schema_generator(contract);
     add(&mut generator);
     generator.take_definitions(true)
-}
-
-/// Removes defaults: a default that the client fills in is no promise of the server.
-fn without_default(schema: &mut Schema) {
-    schema.remove("default");
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use transcript_core::{
     Error, Page, PageRequest, Result,
-    accounts::{AccountAdmin, AccountExport, AccountView, ProviderRefs},
+    accounts::{AccountAdmin, AccountExport, AccountView, ProviderRefs, RevokedGrant},
     directory::{Account, api_key::ApiKey},
     ids::{AccountId, GrantId, OrderId},
     ledger::Entry,
@@ -124,14 +124,27 @@ impl Operations {
         memo: &str,
     ) -> Result<(AccountView, bool)> {
         let (admin, id, memo) = (self.admin(), self.account_id(selector).await?, memo.to_owned());
-        let grant = GrantId::operator_grant(grant);
         let detail = Some(format!("{credits} credits, grant {grant}"));
+        let grant = GrantId::operator_grant(grant);
         let operation = Operation::new("accounts.grant").on(id.as_str()).with(detail);
         let work = async move {
             let value = admin.grant_or_find(&id, grant, credits, &memo).await?;
             // Also true if the store repeated the grant after it lost the result: nothing was refused.
             let note = value.1.then_some("existed before or repeated");
             Ok(Completed { note, ..Completed::done(value) })
+        };
+        self.record(operation, work).await
+    }
+
+    /// Takes the credits of a grant back, once, as [`AccountAdmin::revoke_grant`] does.
+    pub(crate) async fn revoke_grant(&self, selector: &str, grant: &str) -> Result<RevokedGrant> {
+        let (admin, id, grant) = (self.admin(), self.account_id(selector).await?, grant.to_owned());
+        let detail = Some(format!("grant {grant}"));
+        let operation = Operation::new("accounts.revoke-grant").on(id.as_str()).with(detail);
+        let work = async move {
+            let revoked = admin.revoke_grant(&id, &grant).await?;
+            let note = revoked.is_repeated.then_some("revoked before or repeated");
+            Ok(Completed { note, ..Completed::done(revoked) })
         };
         self.record(operation, work).await
     }

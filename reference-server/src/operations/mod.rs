@@ -29,7 +29,8 @@ use verbatim::{SystemRandom, Verbatim};
 pub(crate) use accounts::{CREDITS_MAX, DeleteOutcome, MEMO_MAX, NewAccount, start_grant_name};
 pub(crate) use quota::{QUOTA_PATTERN, parse_expiry, parse_quota, quota_text};
 pub(crate) use rows::{
-    AccountRow, AuditRow, JobRow, KeyRow, NewAccountRow, TokenRow, audit_report_json, pool_name,
+    AccountRow, AuditRow, JobRow, KeyRow, NewAccountRow, RevokedGrantRow, TokenRow, audit_report_json,
+    pool_name,
 };
 pub(crate) use system_user::system_user;
 pub(crate) use tokens::{TokenName, authenticate};

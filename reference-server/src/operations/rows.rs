@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use transcript_core::{
     accounts::{
-        AccountView, PlanState, Profile,
+        AccountView, PlanState, Profile, RevokedGrant,
         jobs::{Job, PauseReason},
     },
     admin::{AdminToken, AuditEntry},
@@ -119,6 +119,24 @@ impl From<&NewAccount> for NewAccountRow {
     fn from(new: &NewAccount) -> Self {
         let (api_key, ungranted) = (new.key.reveal().to_owned(), new.ungranted.clone());
         Self { api_key, ungranted, account: AccountRow::from(&new.view) }
+    }
+}
+
+/// A revoked grant, with its account.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct RevokedGrantRow {
+    /// Credits that were taken back.
+    revoked: u64,
+    /// Credits of the grant that were spent or held, and are not taken back.
+    shortfall: u64,
+    #[serde(flatten)]
+    account: AccountRow,
+}
+
+impl From<&RevokedGrant> for RevokedGrantRow {
+    fn from(grant: &RevokedGrant) -> Self {
+        let account = AccountRow::from(&grant.view);
+        Self { revoked: grant.taken, shortfall: grant.shortfall, account }
     }
 }
 

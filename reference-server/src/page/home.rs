@@ -19,13 +19,17 @@ pub(crate) struct LinkFormError<'a> {
     pub(crate) why: &'a str,
 }
 
-/// Front page.
-pub(crate) fn home(context: &PageContext, error: Option<&LinkFormError<'_>>) -> Markup {
+/// Front page. `free_per_day`: new transcripts of a visitor a day, if visitors can request them.
+pub(crate) fn home(
+    context: &PageContext,
+    free_per_day: Option<u64>,
+    error: Option<&LinkFormError<'_>>,
+) -> Markup {
     let body = html! {
         h1.display { (context.text("home.title")) }
         p.lead { (context.text("home.lead")) }
         (link_form(context, error))
-        (expectations(context))
+        (expectations(context, free_per_day))
     };
     let frame = Frame::new(context, context.text("home.tab")).section(Section::Transcripts);
     let query = error.filter(|error| !error.link.is_empty()).map(|error| query_parameter("url", error.link));
@@ -56,7 +60,7 @@ fn link_form(context: &PageContext, error: Option<&LinkFormError<'_>>) -> Markup
     }
 }
 
-fn expectations(context: &PageContext) -> Markup {
+fn expectations(context: &PageContext, free_per_day: Option<u64>) -> Markup {
     let link = |path: &str, text: &str| html! { a href=(context.href(path)) { (text) } };
     html! {
         section.facts3 aria-label=(context.text("home.expectations")) {
@@ -66,7 +70,12 @@ fn expectations(context: &PageContext) -> Markup {
             }
             div {
                 h2 { (context.text("home.free_title")) }
-                p { (context.text("home.free")) }
+                p {
+                    (context.text("home.free"))
+                    @if let Some(count) = free_per_day {
+                        " " (context.fill("pricing.free_visitor", &[("count", &context.number(count))]))
+                    }
+                }
             }
             div {
                 h2 { (context.text("home.api_title")) }

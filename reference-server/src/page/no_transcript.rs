@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use transcript_core::{
-    transcript::TrackInfo,
+    transcript::{LanguageTag, TrackInfo},
     video::{ShortLink, VideoId},
 };
 
@@ -41,10 +41,8 @@ pub(crate) struct TranscribeOffer {
     pub(crate) left: u64,
     /// Whether the network has none left, while the visitor has.
     pub(crate) is_network_spent: bool,
-    /// Credits per month of a free account.
-    pub(crate) free_credits: u64,
-    /// Whether the visitor is signed in to an account. Its credits do not pay for the button.
-    pub(crate) is_signed_in: bool,
+    /// Links below the button. Credits of an account do not pay for it.
+    pub(crate) next: NextSteps,
 }
 
 impl TranscribeOffer {
@@ -56,8 +54,8 @@ impl TranscribeOffer {
 /// Why a video has no transcript.
 #[derive(Clone, Debug)]
 pub(crate) enum MissingReason {
-    /// Not transcribed yet; the text says more.
-    NotYet(String),
+    /// Not transcribed yet; the text says more, and the steps lead on without an offer.
+    NotYet(String, NextSteps),
     /// Withdrawn by the operator.
     Withdrawn,
     /// The archive cannot be read.
@@ -74,37 +72,46 @@ pub(crate) fn video(
     reason: &MissingReason,
     offer: Option<&TranscribeOffer>,
 ) -> Markup {
-    let (kicker, why) = match reason {
-        MissingReason::NotYet(why) => ("missing.kicker", why.as_str()),
-        MissingReason::Withdrawn => ("missing.withdrawn_kicker", context.text("missing.withdrawn")),
-        MissingReason::Unavailable => ("missing.unavailable_kicker", context.text("missing.unavailable")),
+    let none = NextSteps::default();
+    let (kicker, why, next) = match reason {
+        MissingReason::NotYet(why, next) => ("missing.kicker", why.as_str(), *next),
+        MissingReason::Withdrawn => ("missing.withdrawn_kicker", context.text("missing.withdrawn"), none),
+        MissingReason::Unavailable => {
+            ("missing.unavailable_kicker", context.text("missing.unavailable"), none)
+        }
     };
     let below = match (reason, offer) {
         (MissingReason::Unavailable, _) => reload(context),
         (_, Some(offer)) => button(context, offer),
         (_, None) => Markup::default(),
     };
-    video_page(context, video, query, (context.text(kicker), why), offer, &below)
+    let title = unnamed(context, video);
+    let texts = [title.as_str(), context.text(kicker), why];
+    video_page(context, video, query, texts, (offer, next), &below)
+}
+
+/// Heading of a video whose title is unknown.
+pub(super) fn unnamed(context: &PageContext, video: &VideoId) -> String {
+    context.fill("missing.video", &[("platform", video.platform().name()), ("id", video.id())])
 }
 
 fn video_page(
     context: &PageContext,
     video: &VideoId,
     query: &str,
-    (kicker, why): (&str, &str),
-    offer: Option<&TranscribeOffer>,
+    [title, kicker, why]: [&str; 3],
+    steps: (Option<&TranscribeOffer>, NextSteps),
     below: &Markup,
 ) -> Markup {
     let platform = video.platform().name();
-    let title = context.fill("missing.video", &[("platform", platform), ("id", video.id())]);
     page(
         context,
-        &title,
+        title,
         query,
-        offer,
+        steps,
         html! {
             p.kicker { (kicker) }
-            h1 { (title) }
+            h1 dir="auto" { (title) }
             p { (why) }
             (below)
             p.about {
@@ -116,15 +123,19 @@ fn video_page(
     )
 }
 
-/// Page of a video that has no transcript in the requested language, with links to the others.
+/// Page of a video that has no transcript in a language, with links to the others. `title` is that of another track.
 pub(crate) fn other_languages(
     context: &PageContext,
     video: &VideoId,
     query: &str,
+    (title, language): (Option<&str>, &LanguageTag),
     tracks: &[TrackInfo],
 ) -> Markup {
-    let texts = (context.text("missing.language_kicker"), context.text("missing.language"));
-    video_page(context, video, query, texts, None, &languages(context, tracks, None))
+    let title = title.map_or_else(|| unnamed(context, video), str::to_owned);
+    let why = context.fill("missing.language", &[("language", &language.english_name())]);
+    let texts = [title.as_str(), context.text("missing.language_kicker"), why.as_str()];
+    let steps = (None, NextSteps::default());
+    video_page(context, video, query, texts, steps, &languages(context, tracks, None))
 }
 
 /// Page of an unresolved short link. It links to the platform.
@@ -132,7 +143,7 @@ pub(crate) fn short_link(
     context: &PageContext,
     link: &ShortLink,
     query: &str,
-    offer: Option<&TranscribeOffer>,
+    (offer, next): (Option<&TranscribeOffer>, NextSteps),
 ) -> Markup {
     let platform = [("platform", link.platform().name())];
     let below = html! {
@@ -142,7 +153,7 @@ pub(crate) fn short_link(
             None => p { (context.fill("missing.link_copy", &platform)) },
         }
     };
-    short_link_page(context, link, query, context.text("missing.kicker"), offer, &below)
+    short_link_page(context, link, query, context.text("missing.kicker"), (offer, next), &below)
 }
 
 /// Page of a short link for an unavailable archive.
@@ -151,7 +162,8 @@ pub(crate) fn short_link_unavailable(context: &PageContext, link: &ShortLink, qu
         p { (context.text("missing.unavailable")) }
         (reload(context))
     };
-    short_link_page(context, link, query, context.text("missing.unavailable_kicker"), None, &below)
+    let steps = (None, NextSteps::default());
+    short_link_page(context, link, query, context.text("missing.unavailable_kicker"), steps, &below)
 }
 
 fn short_link_page(
@@ -159,7 +171,7 @@ fn short_link_page(
     link: &ShortLink,
     query: &str,
     kicker: &str,
-    offer: Option<&TranscribeOffer>,
+    steps: (Option<&TranscribeOffer>, NextSteps),
     below: &Markup,
 ) -> Markup {
     let platform = link.platform().name();
@@ -169,7 +181,7 @@ fn short_link_page(
         context,
         &title,
         query,
-        offer,
+        steps,
         html! {
             p.kicker { (kicker) }
             h1 { (title) }
@@ -194,17 +206,13 @@ fn page(
     context: &PageContext,
     title: &str,
     query: &str,
-    offer: Option<&TranscribeOffer>,
+    (offer, next): (Option<&TranscribeOffer>, NextSteps),
     body: Markup,
 ) -> Markup {
     let tab = context.fill("missing.tab", &[("title", title)]);
     let frame = Frame::new(context, &tab).section(Section::Transcripts).query(query);
     let has_script = policy(offer) == PagePolicy::Script;
     let frame = if has_script { frame.with_script(&TRANSCRIBE) } else { frame };
-    let next = NextSteps {
-        free_credits: offer.map(|offer| offer.free_credits),
-        is_signed_in: offer.is_some_and(|offer| offer.is_signed_in),
-    };
     frame.render(html! {
         (body)
         (next.render(context))

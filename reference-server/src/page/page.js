@@ -254,9 +254,29 @@ function keepPlaceInLinks() {
   }
 }
 
+// Elements that have shown an outcome, with their own labels.
+const originals = new WeakMap();
+
+// Writes to the clipboard and shows the outcome on an element for a moment; `advice` is what to do otherwise.
+async function showCopy(element, write, done, advice) {
+  const status = one("#said");
+  const label = element.firstChild;
+  const original = originals.get(element) ?? { label: label.data, name: element.ariaLabel };
+  originals.set(element, original);
+  const outcome = await write().then(() => [done, done], () => [messages.notCopied, advice]);
+  clearTimeout(original.timer);
+  // The name of an element must contain its text.
+  element.ariaLabel = null;
+  [label.data, status.textContent] = outcome;
+  original.timer = setTimeout(() => {
+    label.data = original.label;
+    element.ariaLabel = original.name;
+    status.textContent = "";
+  }, 2500);
+}
+
 // Links to moments, and quotations with their source.
 function enableMoments(words) {
-  const status = one("#said");
   const quote = one("#quote");
 
   const addressOf = (paragraph) => {
@@ -267,29 +287,7 @@ function enableMoments(words) {
     return address.href;
   };
 
-  // Elements that have shown an outcome, with their own labels.
-  const originals = new WeakMap();
-
-  // Writes to the clipboard and shows the outcome on an element for a moment.
-  const copy = async (text, element, done) => {
-    const original = originals.get(element) ?? { label: element.textContent, name: element.ariaLabel };
-    originals.set(element, original);
-    clearTimeout(original.timer);
-    // The name of an element must contain its text.
-    element.ariaLabel = null;
-    try {
-      await navigator.clipboard.writeText(text);
-      element.textContent = status.textContent = done;
-    } catch {
-      element.textContent = messages.notCopied;
-      status.textContent = messages.copyAddress;
-    }
-    original.timer = setTimeout(() => {
-      element.textContent = original.label;
-      element.ariaLabel = original.name;
-      status.textContent = "";
-    }, 2500);
-  };
+  const copy = (text, element, done) => showCopy(element, async () => navigator.clipboard.writeText(text), done, messages.copyAddress);
 
   words.addEventListener("click", (event) => {
     const link = event.target.closest("a.moment");
@@ -339,41 +337,21 @@ function enableMoments(words) {
 
 // Copies the same text as the download.
 function enableCopy() {
-  const status = one("#said");
-  const buttons = [...document.querySelectorAll("[data-copy]")];
-  const names = buttons.map((button) => button.firstChild.data);
-  let timer;
-  const restore = () => {
-    buttons.forEach((button, index) => {
-      button.firstChild.data = names[index];
-    });
-    status.textContent = "";
-  };
-  for (const button of buttons) {
-    const label = button.firstChild;
-    button.addEventListener("click", async () => {
-      clearTimeout(timer);
-      restore();
-      try {
-        const text = fetch(button.dataset.copy).then((response) => {
-          if (!response.ok) throw new Error(String(response.status));
-          return response.text();
-        });
-        // Safari permits the clipboard only in the click itself, before the text is there.
-        if (globalThis.ClipboardItem) {
-          const blob = text.then((loaded) => new Blob([loaded], { type: "text/plain" }));
-          await navigator.clipboard.write([new ClipboardItem({ "text/plain": blob })]);
-        } else {
-          await navigator.clipboard.writeText(await text);
-        }
-        label.data = status.textContent = messages.copied;
-      } catch {
-        label.data = messages.notCopied;
-        status.textContent = messages.copyFile;
+  for (const button of document.querySelectorAll("[data-copy]")) {
+    const write = async () => {
+      const text = fetch(button.dataset.copy).then((response) => {
+        if (!response.ok) throw new Error(String(response.status));
+        return response.text();
+      });
+      // Safari permits the clipboard only in the click itself, before the text is there.
+      if (globalThis.ClipboardItem) {
+        const blob = text.then((loaded) => new Blob([loaded], { type: "text/plain" }));
+        await navigator.clipboard.write([new ClipboardItem({ "text/plain": blob })]);
+      } else {
+        await navigator.clipboard.writeText(await text);
       }
-      clearTimeout(timer);
-      timer = setTimeout(restore, 2500);
-    });
+    };
+    button.addEventListener("click", () => showCopy(button, write, messages.copied, messages.copyFile));
   }
   for (const menu of [one(".keep"), one("#hits")]) {
     document.addEventListener("click", (event) => {

@@ -8,8 +8,13 @@ use super::{Frame, NextSteps, PageContext};
 /// Page of an error response.
 ///
 /// Errors of the server itself are in the words of the pages: their `detail` is for programs. Those of a page already
-/// have a sentence of the pages.
-pub(crate) fn problem(context: &PageContext, status: StatusCode, detail: &str) -> Markup {
+/// have a sentence of the pages. `links` are relative addresses, each with the message of its text.
+pub(crate) fn problem(
+    context: &PageContext,
+    status: StatusCode,
+    detail: &str,
+    links: &[(String, &str)],
+) -> Markup {
     let (title, why) = match status {
         StatusCode::NOT_FOUND | StatusCode::MISDIRECTED_REQUEST => {
             ("problem.not_found", Some("problem.not_found_why"))
@@ -27,6 +32,7 @@ pub(crate) fn problem(context: &PageContext, status: StatusCode, detail: &str) -
         p.kicker { (context.fill("problem.kicker", &[("status", status.as_str())])) }
         h1 { (title) }
         p { (detail) }
+        @for (address, text) in links { p { a href=(address) { (context.text(text)) } } }
         (NextSteps::default().render(context))
     })
 }

@@ -1,5 +1,7 @@
 //! Search page: the query, and the videos that match with their moments.
 
+use std::borrow::Cow;
+
 use maud::{Markup, html};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use transcript_core::{
@@ -12,6 +14,7 @@ use transcript_core::{
 use super::{
     Frame, PageContext, PagePolicy, PageWidth, Section,
     assets::SEARCH_SCRIPT,
+    query_parameter,
     transcript::{heading, known_language, track_query},
 };
 
@@ -93,7 +96,7 @@ fn results(context: &PageContext, params: &SearchParams, found: &SearchPage) -> 
                 }
             } @else {
                 p.hint role="status" { (context.fill(total, &[("count", &count)])) }
-                ol.hits { @for hit in &found.hits { li { (result(context, hit)) } } }
+                ol.hits { @for hit in &found.hits { li { (result(context, &params.query, hit)) } } }
             }
             @if let Some(next) = &found.next {
                 p { a rel="next" href=(address(&params.query, Some(next))) { (context.text("search.more")) } }
@@ -114,14 +117,40 @@ fn without_filters(context: &PageContext, params: &SearchParams, unfiltered: &Un
     html! { a href=(context.href(&address)) { (text) } }
 }
 
-fn result(context: &PageContext, hit: &SearchResult) -> Markup {
+/// What the page of a hit searches: the word or phrase of a query, or a form of the word that the hit has.
+///
+/// `None` for several words: the page finds them only beside each other.
+fn words_of_page<'a>(query: &'a str, moments: &[SearchMoment]) -> Option<Cow<'a, str>> {
+    let query = query.trim();
+    let phrase = query.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    let words = phrase.unwrap_or_else(|| query.trim_end_matches('*'));
+    let is_part = |c: char| c == '"' || (phrase.is_none() && (c.is_whitespace() || c == ':'));
+    if words.is_empty() || words.contains(is_part) || words.starts_with('-') {
+        return None;
+    }
+    let folded = words.to_lowercase();
+    if moments.iter().any(|moment| moment.text.to_lowercase().contains(&folded)) {
+        return Some(words.into());
+    }
+    let found = moments.iter().flat_map(|moment| {
+        moment.matches.iter().map(|(start, end)| {
+            let letters = moment.text.chars().skip(*start as usize);
+            letters.take(end.saturating_sub(*start) as usize).collect::<String>()
+        })
+    });
+    found.filter(|_| phrase.is_none()).min_by_key(|form| form.chars().count()).map(Cow::Owned)
+}
+
+fn result(context: &PageContext, query: &str, hit: &SearchResult) -> Markup {
     let transcript = &hit.stored.transcript;
     let language = &transcript.track.language;
     let is_translated = transcript.track.kind == TrackKind::Translated;
     let page = format!("watch/{}?{}", transcript.video, track_query(language, is_translated));
     let direction = if language.is_right_to_left() { "rtl" } else { "ltr" };
+    let words = words_of_page(query, &hit.moments).map(|words| format!("&{}", query_parameter("q", &words)));
+    let address = format!("{page}{}", words.unwrap_or_default());
     html! {
-        h2 { a href=(context.href(&page)) { bdi { (heading(context, transcript)) } } }
+        h2 { a href=(context.href(&address)) { bdi { (heading(context, transcript)) } } }
         p.hint {
             @if let Some(author) = &transcript.author { bdi { (author) } " · " }
             (transcript.video.platform().name())
@@ -198,7 +227,7 @@ mod tests {
         let moment =
             SearchMoment { start_ms: 1_500, end_ms: 2_750, text: "It is so".to_owned(), matches: Vec::new() };
         let hit = SearchResult { stored, selector, score: 1.0, moments: vec![moment] };
-        let page = result(&PageContext::for_test("/search"), &hit).into_string();
+        let page = result(&PageContext::for_test("/search"), "so it", &hit).into_string();
         let address = "\"watch/video_site/dQw4w9WgXcQ?lang=en&amp;translated=true";
         for link in [format!("{address}\""), format!("{address}&amp;t=1\"")] {
             assert!(page.contains(&link), "{link}: {page}");
@@ -215,13 +244,47 @@ mod tests {
             let stored = testing::stored(clip, VideoDetails::default());
             let hit =
                 SearchResult { stored, selector: TrackSelector::Default, score: 1.0, moments: Vec::new() };
-            result(&PageContext::for_test("/search"), &hit).into_string()
+            result(&PageContext::for_test("/search"), "", &hit).into_string()
         };
         let english = shown("en");
         assert!(english.contains("<bdi>TikTok video 7</bdi>"), "{english}");
         assert!(english.contains("TikTok · English</p>"), "{english}");
         let unknown = shown("und");
         assert!(unknown.contains("TikTok</p>"), "{unknown}");
+    }
+
+    #[test]
+    fn search_hit_of_one_word_or_phrase_leads_to_its_matches() {
+        let moment = SearchMoment {
+            start_ms: 0,
+            end_ms: 1,
+            text: "Tide tables, and one table".to_owned(),
+            matches: vec![(5, 11), (21, 26)],
+        };
+        for (query, words) in [
+            ("Tables", Some("Tables")),
+            ("tabl*", Some("tabl")),
+            ("\"tide tables\"", Some("tide tables")),
+            // Another form of the word.
+            ("tabled", Some("table")),
+            ("\"tide table\" sea", None),
+            ("\"one tide\"", None),
+            ("tide table", None),
+            ("lang:en", None),
+            ("-moon", None),
+            ("\"\"", None),
+            ("", None),
+        ] {
+            assert_eq!(words_of_page(query, std::slice::from_ref(&moment)).as_deref(), words, "{query}");
+        }
+        assert_eq!(words_of_page("table", &[]), None, "the word is in the title");
+        let clip = testing::transcript(&VideoId::new(Platform::TikTok, "7").unwrap());
+        let stored = testing::stored(clip, VideoDetails::default());
+        let moments = vec![moment];
+        let hit = SearchResult { stored, selector: TrackSelector::Default, score: 1.0, moments };
+        let page = result(&PageContext::for_test("/search"), "\"tide tables\"", &hit).into_string();
+        let link = "<h2><a href=\"watch/short_video/7?lang=en&amp;q=tide%20tables\">";
+        assert!(page.contains(link), "{page}");
     }
 
     #[test]

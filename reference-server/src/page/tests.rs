@@ -167,6 +167,24 @@ fn page_has_metadata_for_link_previews() {
 }
 
 #[test]
+fn page_file_name_ends_with_whole_word() {
+    let video = VideoId::new(Platform::TikTok, "7").unwrap();
+    let sixty = format!("{} {}", "ab ".repeat(19).trim_end(), "cde");
+    let [word, run] = ["x", "字"].map(|letter| letter.repeat(70));
+    for (heading, name) in [
+        ("A talk: part 2", "A-talk-part-2".to_owned()),
+        (&sixty, sixty.replace(' ', "-")),
+        (&format!("{sixty} and more"), sixty.replace(' ', "-")),
+        (&format!("{sixty}f and more"), sixty.replace(" cde", "").replace(' ', "-")),
+        (&word, "x".repeat(60)),
+        (&format!("第1 {run}"), format!("第1-{}", "字".repeat(57))),
+        ("?!", "transcript-7".to_owned()),
+    ] {
+        assert_eq!(transcript::file_name(heading, &video), name, "{heading}");
+    }
+}
+
+#[test]
 fn page_structured_data_is_escaped_and_for_search_engines_only() {
     let sample = || sample(Platform::YouTube, "dQw4w9WgXcQ", "en");
     assert!(!render(sample(), VideoDetails::default()).contains("ld+json"));

@@ -15,6 +15,7 @@ use super::{
     Frame, PageContext, PagePolicy, PageWidth, Section,
     assets::{PLAYER, SCRIPT},
     card::PageCard,
+    no_transcript::unnamed,
     question::{self, PageAnswer},
 };
 use crate::config::PageIndex;
@@ -133,7 +134,7 @@ pub(crate) fn transcript(
                     (context.fill("transcript.source", &[("platform", platform)])) " "
                     a href=(video.address()) rel="noreferrer" dir="ltr" { (video.address()) }
                 }
-                p.scripted.unprinted {
+                p.scripted.unprinted.keyboard {
                     label { input #shortcut type="checkbox" checked; " " (context.text("transcript.shortcut")) }
                 }
             }
@@ -400,10 +401,12 @@ pub(crate) fn paragraph_at(stored: &StoredTranscript, moment_ms: u64) -> Option<
 }
 
 pub(super) fn heading(context: &PageContext, transcript: &Transcript) -> String {
-    let title = transcript.title.as_deref().map(str::trim).filter(|title| !title.is_empty());
-    let video = &transcript.video;
-    let unnamed = [("platform", video.platform().name()), ("id", video.id())];
-    title.map_or_else(|| context.fill("missing.video", &unnamed), str::to_owned)
+    title(transcript).map_or_else(|| unnamed(context, &transcript.video), str::to_owned)
+}
+
+/// The title of the video, if known.
+pub(crate) fn title(transcript: &Transcript) -> Option<&str> {
+    transcript.title.as_deref().map(str::trim).filter(|title| !title.is_empty())
 }
 
 /// Language of the transcript; `None` if unknown.
@@ -431,11 +434,21 @@ pub(crate) fn summary(text: &str) -> String {
     format!("{whole} …")
 }
 
-/// File name that is valid on every system: letters and digits of the title.
+/// File name that is valid on every system: letters and digits of the title, cut between two words.
 pub(crate) fn file_name(heading: &str, video: &VideoId) -> String {
     let words = heading.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-    let name: String = words.collect::<Vec<_>>().join("-").chars().take(FILE_NAME_CHARS).collect();
-    if name.is_empty() { format!("transcript-{}", video.id()) } else { name }
+    let words = words.collect::<Vec<_>>().join("-");
+    if words.is_empty() {
+        return format!("transcript-{}", video.id());
+    }
+    if words.chars().count() <= FILE_NAME_CHARS {
+        return words;
+    }
+    let cut: String = words.chars().take(FILE_NAME_CHARS + 1).collect();
+    // A long word, or text in a script without spaces, is cut itself.
+    let whole = cut.rsplit_once('-').map(|(whole, _)| whole);
+    let whole = whole.filter(|whole| whole.chars().count() > FILE_NAME_CHARS / 2);
+    whole.map_or_else(|| cut.chars().take(FILE_NAME_CHARS).collect(), str::to_owned)
 }
 
 /// Address of the watch page for other sites: without an attribution tag.

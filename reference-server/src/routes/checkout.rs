@@ -9,7 +9,7 @@ use axum::{
     extract::{FromRequestParts, Path, Request, State, rejection::PathRejection},
     response::Response,
 };
-use http::{HeaderMap, HeaderValue, StatusCode, Uri, header::LOCATION, request::Parts};
+use http::{HeaderMap, StatusCode, Uri, request::Parts};
 use maud::Markup;
 use serde_json::{Value, json};
 use transcript_core::{
@@ -19,14 +19,14 @@ use transcript_core::{
 };
 
 use super::{
-    account,
+    account::{self, form_field},
     document::{self, DocumentOptions},
-    html::{CacheMode, html},
+    html::{CacheMode, html, redirect},
     v1::{BODY_MAX, document::parameters},
 };
 use crate::{
     api::{is_local, parameter, read_body},
-    page::{PageContext, PagePolicy, account as account_page, checkout as page},
+    page::{PageContext, PagePolicy, checkout as page},
     state::AppState,
 };
 
@@ -127,7 +127,7 @@ pub(super) async fn sandbox_action(
         Ok(form) => form,
         Err(refusal) => return respond(refusal.status(), page::error(&context, "problem.incomplete")),
     };
-    let Some(token) = field(&form, "token") else { return missing(&context) };
+    let token = form_field(&form, "token");
     let order = match sandbox.show(&id, &token).await {
         Ok(Some(order)) => order,
         Ok(None) => return missing(&context),
@@ -140,11 +140,11 @@ pub(super) async fn sandbox_action(
     match apply(&app, sandbox, &id, &token, action).await {
         // Like a real provider, the sandbox returns the buyer to the shop after a payment or a cancellation.
         Ok(()) if matches!(action, SandboxAction::Pay | SandboxAction::Cancel) => {
-            see_other(&context, &format!("../{id}{}", context.with_language("")))
+            redirect(&context, &format!("../{id}{}", context.with_language("")))
         }
         Ok(()) => {
             let query = context.with_language(&format!("?token={token}"));
-            see_other(&context, &format!("sandbox{query}"))
+            redirect(&context, &format!("sandbox{query}"))
         }
         Err(error) => unavailable(&context, &error),
     }
@@ -188,35 +188,22 @@ fn order_id(path: OrderPath) -> Option<OrderId> {
     (!id.is_empty() && id.len() <= ORDER_MAX && id.bytes().all(is_id)).then(|| OrderId::new(id))
 }
 
-/// Form field; `None` if it is missing or repeated.
-fn field(form: &[u8], name: &'static str) -> Option<String> {
-    parameter(std::str::from_utf8(form).ok()?, name).ok().flatten().map(Into::into)
-}
-
 /// Action of the pressed button. The error is a message.
 fn parse_action(form: &[u8], order: &SandboxOrder) -> std::result::Result<SandboxAction, &'static str> {
-    match field(form, "deed").as_deref() {
-        Some("pay") => Ok(SandboxAction::Pay),
-        Some("pay-later") => Ok(SandboxAction::PayLater),
-        Some("cancel") => Ok(SandboxAction::Cancel),
-        Some("arrive") => Ok(SandboxAction::Complete),
-        Some("fail") => Ok(SandboxAction::Fail),
-        Some("refund") => {
+    match form_field(form, "deed").as_str() {
+        "pay" => Ok(SandboxAction::Pay),
+        "pay-later" => Ok(SandboxAction::PayLater),
+        "cancel" => Ok(SandboxAction::Cancel),
+        "arrive" => Ok(SandboxAction::Complete),
+        "fail" => Ok(SandboxAction::Fail),
+        "refund" => {
             let left = order.order.amount_minor.saturating_sub(order.returned_minor);
-            let cents = field(form, "cents").and_then(|cents| cents.trim().parse().ok());
+            let cents = form_field(form, "cents").parse().ok();
             let cents = cents.filter(|cents| (1..=left).contains(cents));
             cents.map(SandboxAction::Refund).ok_or("sandbox.too_much")
         }
         _ => Err("sandbox.action"),
     }
-}
-
-fn see_other(context: &PageContext, location: &str) -> Response {
-    let mut response = respond(StatusCode::SEE_OTHER, account_page::redirect(context));
-    // Order ids and tokens contain letters, digits, hyphens and underscores only.
-    let location = HeaderValue::try_from(location).unwrap_or(HeaderValue::from_static("."));
-    response.headers_mut().insert(LOCATION, location);
-    response
 }
 
 fn missing(context: &PageContext) -> Response {

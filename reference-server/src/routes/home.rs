@@ -1,7 +1,8 @@
-//! `GET /`: the front page with its link form; `GET /assets/…`: files of the pages.
+//! `GET /`: the front page with its link form; `GET /assets/…`: files of the pages; `GET /favicon.ico`.
 
 use axum::{
     body::Body,
+    extract::State,
     response::{IntoResponse, Response},
 };
 use http::{
@@ -18,17 +19,25 @@ use crate::{
         home::{LinkFormError, POLICY, home},
         moment::moment_of_link,
     },
+    state::AppState,
 };
 
 /// Front page; with a link, a redirect to the video's watch page.
-pub(super) async fn show(context: PageContext, uri: Uri) -> Response {
+pub(super) async fn show(State(app): State<AppState>, context: PageContext, uri: Uri) -> Response {
+    let free_per_day = app.visitors.can_fetch().then(|| app.lookup.options().visitor_per_day);
+    let home = |error: Option<&LinkFormError<'_>>| home(&context, free_per_day, error);
+    let invalid = |link: &str, kind| {
+        let why = context.text(problem_message(kind));
+        let page = home(Some(&LinkFormError { link, why }));
+        html(StatusCode::BAD_REQUEST, page, CacheMode::Never, POLICY)
+    };
     let link = match parameter(uri.query().unwrap_or_default(), "url") {
         Ok(link) => link,
-        Err(_) => return invalid_link(&context, "", LinkErrorKind::NotALink),
+        Err(_) => return invalid("", LinkErrorKind::NotALink),
     };
     let link = link.as_deref().map(str::trim).filter(|link| !link.is_empty());
     let Some(link) = link else {
-        return html(StatusCode::OK, home(&context, None), CacheMode::WhileTrue, POLICY);
+        return html(StatusCode::OK, home(None), CacheMode::WhileTrue, POLICY);
     };
     let moment = moment_of_link(link).map(|moment_ms| format!("?t={}", moment_ms / 1000)).unwrap_or_default();
     let moment = context.with_language(&moment);
@@ -36,18 +45,18 @@ pub(super) async fn show(context: PageContext, uri: Uri) -> Response {
     let page = match VideoLink::parse(link) {
         Ok(VideoLink::Video(video)) => format!("watch/{video}{moment}"),
         Ok(VideoLink::Short(link)) => format!("watch/{}/{}{language}", link.platform(), link.name()),
-        Err(error) => return invalid_link(&context, link, error.problem()),
+        Err(error) => return invalid(link, error.problem()),
     };
-    let mut response = html(StatusCode::SEE_OTHER, home(&context, None), CacheMode::Never, POLICY);
+    let mut response = html(StatusCode::SEE_OTHER, home(None), CacheMode::Never, POLICY);
     // Ids and short link names contain URL-safe characters only.
     let location = HeaderValue::try_from(page).unwrap_or(HeaderValue::from_static("./"));
     response.headers_mut().insert(LOCATION, location);
     response
 }
 
-/// The form again, with a link that names no video, and why in the words of the pages.
-fn invalid_link(context: &PageContext, link: &str, kind: LinkErrorKind) -> Response {
-    let why = context.text(match kind {
+/// Why a link names no video, as a message of the pages.
+fn problem_message(kind: LinkErrorKind) -> &'static str {
+    match kind {
         LinkErrorKind::TooLong => "link.too_long",
         LinkErrorKind::UnknownHost => "link.unknown_host",
         LinkErrorKind::UnsafeAuthority => "link.unsafe",
@@ -55,9 +64,14 @@ fn invalid_link(context: &PageContext, link: &str, kind: LinkErrorKind) -> Respo
         LinkErrorKind::NotAVideo => "link.not_a_video",
         // The other kinds are those of lists.
         _ => "link.not_a_link",
-    });
-    let form_error = LinkFormError { link, why };
-    html(StatusCode::BAD_REQUEST, home(context, Some(&form_error)), CacheMode::Never, POLICY)
+    }
+}
+
+/// Redirect to the icon: programs that read no page of the site request this address. The next version may have
+/// another icon.
+pub(super) async fn favicon() -> Response {
+    let location = format!("assets/{}", assets::ICON.name);
+    (StatusCode::FOUND, [(LOCATION, location.as_str()), (CACHE_CONTROL, "no-cache")]).into_response()
 }
 
 /// Asset of the pages. Its name contains a digest of its content, so it never changes.

@@ -7,7 +7,7 @@ use http::{
     HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri,
     header::{
         ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, CACHE_CONTROL, CONTENT_LENGTH,
-        CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, RETRY_AFTER, VARY,
+        CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION, REFERRER_POLICY, RETRY_AFTER, VARY,
     },
 };
 use http_body_util::Either;
@@ -51,6 +51,15 @@ pub(super) fn html(status: StatusCode, page: Markup, cache_mode: CacheMode, poli
     response
 }
 
+/// Redirect to an address, with a page for browsers that do not follow it.
+pub(super) fn redirect(context: &PageContext, address: &str) -> Response {
+    let page = page::account::redirect(context);
+    let mut response = html(StatusCode::SEE_OTHER, page, CacheMode::Never, PagePolicy::Form);
+    let location = HeaderValue::try_from(address).unwrap_or(HeaderValue::from_static("."));
+    response.headers_mut().insert(LOCATION, location);
+    response
+}
+
 /// Sets the security headers of a page.
 pub(super) fn confine(headers: &mut HeaderMap, policy: PagePolicy) {
     // Cached bodies have the CORS headers of the API; pages must not be readable by other origins. Removed first, so
@@ -81,13 +90,13 @@ impl HtmlError {
 
     /// Replaces an error response by a page with the same detail.
     pub(crate) fn apply(self, response: Response<ResponseBody>) -> Response<ResponseBody> {
-        let (Some(context), Some(ProblemDetail(detail))) =
+        let (Some(context), Some(ProblemDetail(detail, links))) =
             (self.0, response.extensions().get::<ProblemDetail>())
         else {
             return response;
         };
         let status = response.status();
-        let page = page::problem::problem(&context, status, detail);
+        let page = page::problem::problem(&context, status, detail, links);
         let page = html(status, page, CacheMode::Never, PagePolicy::Static);
         let (mut head, _) = response.into_parts();
         let (page_head, body) = page.into_parts();

@@ -27,8 +27,8 @@ use super::{
 };
 use crate::{
     api::{
-        ClientAddress, INVALID_TOKEN, ProblemResponse, TOKEN_NEEDED, bearer, json, platform_names,
-        search_params, search_words,
+        ClientAddress, INVALID_TOKEN, ProblemResponse, TOKEN_NEEDED, bearer, json, search_params,
+        search_words,
     },
     config::SearchAccess,
     page::{
@@ -256,7 +256,7 @@ pub(crate) fn operation(options: &DocumentOptions<'_>) -> Value {
 
 fn search_parameters() -> Value {
     let wire_names = Platform::ALL.map(|platform| platform.as_str().to_owned());
-    let platforms: Vec<_> = platform_names().into_iter().chain(wire_names).collect();
+    let platforms: Vec<_> = Platform::input_names().into_iter().chain(wire_names).collect();
     json!([
         {
             "name": "q",

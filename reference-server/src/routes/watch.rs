@@ -250,7 +250,7 @@ async fn moment_redirect(
 
 /// Page of a request that the server has no memory for.
 fn refused(context: &PageContext, refusal: &ProblemResponse) -> Response {
-    let page = page::problem::problem(context, refusal.status(), refusal.detail());
+    let page = page::problem::problem(context, refusal.status(), refusal.detail(), &[]);
     html(refusal.status(), page, PagePolicy::Static)
 }
 

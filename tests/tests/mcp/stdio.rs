@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::{
-    io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
+    io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader},
     process::Command,
     time::timeout,
 };
@@ -48,11 +48,14 @@ fn mcp_stdio_both_revisions_use_local_archive() -> Result<()> {
             call("search_archive", json!({ "query": "winter NINE", "lang": "", "cursor": "" })),
             call("search_archive", json!({ "query": "winter NINE", "cursor": "x" })),
             call("search_archive", json!({ "query": "winter NINE", "lang": "de" })),
+            call("search_archive", json!({ "query": "😂" })),
         ];
         let report = run_calls(&target(&data, &platform_settings(&proxy)), mode, &calls)?;
         assert_eq!(report["version"], version);
         assert_eq!(words(pages(&report, 0)), long_words());
-        assert!(text(&report, 1).contains("nine winters"), "{}", text(&report, 1));
+        let passages = text(&report, 1);
+        let shown = "in the order of the video";
+        assert!(passages.contains("nine winters") && passages.contains(shown), "{passages}");
         assert!(
             text(&report, 2).contains("nine winters") && text(&report, 2).contains("\n[0:01] https://"),
             "{}",
@@ -68,6 +71,7 @@ fn mcp_stdio_both_revisions_use_local_archive() -> Result<()> {
         assert!(text(&report, 9).starts_with("cursor: not a cursor of this search"), "{}", text(&report, 9));
         let unfiltered = "Without the filters, “winter NINE” matches in 1 video.\n";
         assert!(text(&report, 10).contains(unfiltered), "{}", text(&report, 10));
+        assert!(text(&report, 11).starts_with("query: it has no word"), "{}", text(&report, 11));
     }
     // The transcript fetched for the first revision is archived for the second one and for the other commands.
     assert_eq!(fetch_count(&proxy, "aaaaaaaaaaa"), 1);
@@ -77,32 +81,38 @@ fn mcp_stdio_both_revisions_use_local_archive() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn mcp_stdio_invalid_messages_are_skipped_and_eof_exits() -> Result<()> {
+async fn mcp_stdio_invalid_messages_are_rejected_and_eof_exits() -> Result<()> {
     let data = archive()?;
     let mut child = Command::new(binary())
         .args(["mcp", "--data"])
         .arg(data.path())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
         .kill_on_drop(true)
         .spawn()?;
     let (mut input, output) = child.stdin.take().zip(child.stdout.take()).context("no pipes")?;
-    let mut errors = child.stderr.take().context("no pipe")?;
     let mut lines = BufReader::new(output).lines();
     let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
-        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "test", "version": "1" } } });
+        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "test", "version": "1" } } })
+    .to_string();
     let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
-    let long = format!("{{\"jsonrpc\": \"2.0\", \"id\": 5, \"method\": \"{}\"}}", "x".repeat(1 << 20));
+    let long = |length: usize| {
+        format!("{{\"method\": \"{}\", \"jsonrpc\": \"2.0\", \"id\": {length}}}", "x".repeat(length))
+    };
     let get = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {
         "name": "get_transcript", "arguments": { "video": SHORT } } });
+    let mut get = get.to_string();
+    // The largest message: the line end does not count.
+    get.push_str(&" ".repeat((64 << 10) - get.len()));
     for line in [
-        hello.to_string(),
+        hello.clone(),
         ready.to_string(),
         "{".to_owned(),
         "\u{0}\u{1b}[2J".to_owned(),
-        long,
-        get.to_string(),
+        long(70_000),
+        format!("\u{FEFF}{}", long(70_001)),
+        long(3 << 20),
+        get,
     ] {
         input.write_all(format!("{line}\n").as_bytes()).await?;
     }
@@ -111,16 +121,24 @@ async fn mcp_stdio_invalid_messages_are_skipped_and_eof_exits() -> Result<()> {
         let line = timeout(TIMEOUT, lines.next_line()).await??.context("the output ended")?;
         responses.push(serde_json::from_str::<Value>(&line)?);
     }
-    assert_eq!(responses[0]["result"]["protocolVersion"], "2025-11-25", "{responses:?}");
+    let welcome = responses.iter().find(|response| response["id"] == 1).context("no response")?;
+    assert_eq!(welcome["result"]["protocolVersion"], "2025-11-25", "{responses:?}");
     assert!(responses.last().is_some_and(|last| last.to_string().contains("nine winters")), "{responses:?}");
+    let errors: Vec<_> = responses.iter().filter(|response| response["error"].is_object()).collect();
+    let codes: Vec<_> =
+        errors.iter().map(|response| (response["error"]["code"].as_i64(), response["id"].as_u64())).collect();
+    let (syntax, size) = (Some(-32_700), Some(-32_600));
+    let expect = [(syntax, None), (syntax, None), (size, Some(70_000)), (size, Some(70_001)), (size, None)];
+    assert_eq!(codes, expect, "{responses:?}");
+    // A line without an end is read too.
+    input.write_all(b"{").await?;
     drop(input);
+    let last = timeout(TIMEOUT, lines.next_line()).await??.context("the output ended")?;
+    assert!(last.contains("-32700"), "{last}");
     let status = timeout(TIMEOUT, child.wait()).await??;
     ensure!(status.success(), "{status}");
-    // The assistant's log says why the long message has no response.
-    let mut reported = String::new();
-    timeout(TIMEOUT, errors.read_to_string(&mut reported)).await??;
-    let expected = "verbatim: a message of more than 65536 bytes was dropped: it gets no response\n";
-    assert_eq!(reported.matches(expected).count(), 1, "{reported}");
+    let output = run(verbatim(data.path(), &["mcp"]), hello.as_bytes())?;
+    assert!(String::from_utf8(output.stdout)?.contains("2025-11-25"));
     // Empty input is not an error either.
     assert!(run(verbatim(data.path(), &["mcp"]), b"")?.status.success());
     Ok(())

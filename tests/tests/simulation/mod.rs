@@ -26,18 +26,24 @@ pub(crate) mod world;
 use std::{
     collections::BTreeSet,
     ops::Range,
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     thread,
 };
 
+use fault_plan::FaultPlan;
 use mutation::Mutation;
 use run::{SimReport, run};
 use transcript_core::{
-    Timestamp,
+    PageRequest, Timestamp,
+    archive::{CompactRequest, PutRequest, TrackSelector, VectorsKey, VerifyArchiveRequest, content_digest},
     ids::{HoldId, WalletId},
     ledger::{HoldOutcome, HoldRequest, Leg, Pool, Terms},
     lookup::FailureReason,
     time::LEASE_MAX,
+    transcript::VideoMetadata,
 };
 use world::{SimWorld, WorldConfig};
 
@@ -151,6 +157,42 @@ fn simulation_seeds_cover_every_case() {
     let faults = calls.iter().flat_map(|call| ["before", "after"].map(|when| format!("{call} fails {when}")));
     let all = reasons.chain(others).map(str::to_owned).chain(faults).chain(refusals);
     check_reached(all.collect(), 0..1_200, |seed| run(seed, None, false));
+}
+
+/// The archive's own methods are used behind the gate, and with a defect too; those that read or maintain can fail.
+#[tokio::test]
+async fn simulation_archive_methods_are_those_of_store() {
+    for mutation in [None, Some(Mutation::LoseGrant)] {
+        let world = SimWorld::new(WorldConfig { mutation, ..WorldConfig::default() });
+        let (archive, video, now) = (&world.archive, ops::videos()[0].clone(), Timestamp::from_millis(0));
+        let transcript = supplier::transcript(&video, "en", "captions", 0);
+        let (content_sha256, selector) = (content_digest(&transcript), TrackSelector::Default);
+        let request = PutRequest {
+            video: video.clone(),
+            selectors: vec![selector.clone()],
+            transcript: Arc::new(transcript),
+            known_tracks: Vec::new(),
+            metadata: VideoMetadata::default(),
+            parser_version: 1,
+            replace: false,
+            now,
+        };
+        let _ = archive.put(request).await.unwrap();
+        let key = VectorsKey { video: video.clone(), content_sha256, texts_sha256: [0; 32] };
+        archive.put_vectors(&key, vec![1]).await.unwrap();
+        let page = || PageRequest { after: None, limit: 10 };
+        let body = || archive.stored_body(&video, &selector);
+        let verify = || archive.verify(VerifyArchiveRequest { page: page(), delete_damaged: false });
+        let compact = || archive.compact(CompactRequest { stored_before: now, page: page() });
+        assert_eq!(archive.vectors(&key).await.unwrap(), Some(vec![1]), "{mutation:?}");
+        assert_eq!(archive.unindexed_videos(9).await.unwrap().len(), 1, "{mutation:?}");
+        assert!(body().await.unwrap().is_some());
+        assert_eq!(verify().await.unwrap().scanned, 1);
+        let _ = compact().await.unwrap();
+        world.gate.set_faults(FaultPlan::StoreDown { stores: "archive." });
+        assert!(archive.vectors(&key).await.is_err() && body().await.is_err());
+        assert!(verify().await.is_err() && compact().await.is_err());
+    }
 }
 
 /// A method that the stores override is theirs behind the gate, and with a defect too.

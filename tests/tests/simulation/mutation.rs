@@ -4,18 +4,15 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use transcript_core::{
-    Page, PageRequest, Result, Timestamp,
+    Result, Timestamp,
     accounts::IdempotencyStore,
-    archive::{
-        Absence, Archive, ArchiveStats, ArchivedTrack, FetchLease, FindOutcome, LazyTranscript, LeaseOutcome,
-        PutRequest, StoredTranscript, TrackSelector,
-    },
-    ids::{HoldId, Holder, WalletId},
+    archive::{Archive, FetchLease, LeaseOutcome, PutRequest, StoredBody, StoredTranscript, TrackSelector},
+    ids::{HoldId, Holder},
     ledger::{
-        Balance, Entry, GrantOutcome, GrantRequest, HoldOutcome, HoldRequest, HoldState, Ledger,
-        PeriodBalance, Pool, RevokeOutcome, RevokeRequest, SettleOutcome, SettleRequest, Terms,
+        GrantOutcome, GrantRequest, HoldOutcome, HoldRequest, Ledger, Pool, SettleOutcome, SettleRequest,
     },
-    video::{ShortLink, VideoId},
+    test_doubles::{ArchiveWrapper, LedgerWrapper},
+    video::VideoId,
 };
 
 use super::{lossy_idempotency::LossyIdempotencyStore, world::WorldConfig};
@@ -41,6 +38,8 @@ pub(crate) enum Mutation {
     LoseTranscript,
     /// An archived transcript is altered.
     GarbleTranscript,
+    /// A stored body has no words.
+    EmptyBody,
     /// Every caller acquires the lease.
     BlindLease,
     /// A late renewal shortens the lease.
@@ -52,7 +51,7 @@ pub(crate) enum Mutation {
 }
 
 impl Mutation {
-    pub(crate) const ALL: [Self; 13] = [
+    pub(crate) const ALL: [Self; 14] = [
         Self::DoubleCharge,
         Self::SpendAll,
         Self::NeverSettle,
@@ -62,6 +61,7 @@ impl Mutation {
         Self::Overdraw,
         Self::LoseTranscript,
         Self::GarbleTranscript,
+        Self::EmptyBody,
         Self::BlindLease,
         Self::EarlierLease,
         Self::EndlessLease,
@@ -115,21 +115,19 @@ struct BrokenLedger {
 }
 
 #[async_trait]
-impl Archive for BrokenArchive {
-    async fn find(&self, video: &VideoId, selector: &TrackSelector, now: Timestamp) -> Result<FindOutcome> {
-        self.inner.find(video, selector, now).await
+impl ArchiveWrapper for BrokenArchive {
+    fn inner(&self) -> &dyn Archive {
+        self.inner.as_ref()
     }
 
-    async fn find_lazy(
-        &self,
-        video: &VideoId,
-        selector: &TrackSelector,
-    ) -> Result<Option<Arc<dyn LazyTranscript>>> {
-        self.inner.find_lazy(video, selector).await
-    }
-
-    async fn tracks(&self, video: &VideoId) -> Result<Vec<ArchivedTrack>> {
-        self.inner.tracks(video).await
+    async fn stored_body(&self, video: &VideoId, selector: &TrackSelector) -> Result<Option<StoredBody>> {
+        let body = self.inner.stored_body(video, selector).await?;
+        Ok(body.map(|body| match self.mutation {
+            Mutation::EmptyBody => {
+                StoredBody { segments: zstd::encode_all(&b"[]"[..], 0).unwrap_or_default().into(), ..body }
+            }
+            _ => body,
+        }))
     }
 
     async fn put(&self, mut request: PutRequest) -> Result<StoredTranscript> {
@@ -146,8 +144,12 @@ impl Archive for BrokenArchive {
         Ok(stored)
     }
 
-    async fn put_absence(&self, absence: Absence) -> Result<()> {
-        self.inner.put_absence(absence).await
+    /// Both calls have the defect.
+    async fn put_and_release(&self, request: PutRequest, holder: &Holder) -> Result<StoredTranscript> {
+        let (video, selector) = (request.video.clone(), request.selectors[0].clone());
+        let stored = Archive::put(self, request).await?;
+        Archive::release_lease(self, &video, &selector, holder).await?;
+        Ok(stored)
     }
 
     async fn acquire_lease(&self, mut lease: FetchLease) -> Result<LeaseOutcome> {
@@ -168,38 +170,6 @@ impl Archive for BrokenArchive {
             _ => self.inner.release_lease(video, selector, holder).await,
         }
     }
-
-    async fn short_link(&self, link: &ShortLink) -> Result<Option<VideoId>> {
-        self.inner.short_link(link).await
-    }
-
-    async fn put_short_link(&self, link: &ShortLink, video: &VideoId) -> Result<()> {
-        self.inner.put_short_link(link, video).await
-    }
-
-    async fn withdraw(&self, video: &VideoId, withdrawn: bool, now: Timestamp) -> Result<()> {
-        self.inner.withdraw(video, withdrawn, now).await
-    }
-
-    async fn delete(&self, video: &VideoId) -> Result<()> {
-        self.inner.delete(video).await
-    }
-
-    async fn change_counter(&self) -> Result<u64> {
-        self.inner.change_counter().await
-    }
-
-    async fn list_tracks(&self, page: PageRequest) -> Result<Page<ArchivedTrack>> {
-        self.inner.list_tracks(page).await
-    }
-
-    async fn list_withdrawn(&self, page: PageRequest) -> Result<Page<VideoId>> {
-        self.inner.list_withdrawn(page).await
-    }
-
-    async fn stats(&self) -> Result<ArchiveStats> {
-        self.inner.stats().await
-    }
 }
 
 /// The id of the second hold.
@@ -208,7 +178,11 @@ fn second(id: &HoldId) -> HoldId {
 }
 
 #[async_trait]
-impl Ledger for BrokenLedger {
+impl LedgerWrapper for BrokenLedger {
+    fn inner(&self) -> &dyn Ledger {
+        self.inner.as_ref()
+    }
+
     async fn hold(&self, mut request: HoldRequest) -> Result<HoldOutcome> {
         if self.mutation == Mutation::Overdraw {
             for pool in request.legs.iter_mut().flat_map(|leg| &mut leg.terms.pools) {
@@ -230,10 +204,6 @@ impl Ledger for BrokenLedger {
         self.inner.spend(request).await
     }
 
-    async fn extend(&self, id: &HoldId, expires_at: Timestamp) -> Result<HoldState> {
-        self.inner.extend(id, expires_at).await
-    }
-
     async fn settle(&self, mut request: SettleRequest) -> Result<SettleOutcome> {
         match self.mutation {
             Mutation::NeverSettle => return Ok(SettleOutcome::Settled { balances: Vec::new() }),
@@ -252,38 +222,5 @@ impl Ledger for BrokenLedger {
             return Ok(GrantOutcome::Exists);
         }
         self.inner.grant(grant).await
-    }
-
-    async fn revoke(&self, request: RevokeRequest) -> Result<RevokeOutcome> {
-        self.inner.revoke(request).await
-    }
-
-    async fn balance(&self, wallet: &WalletId, terms: &Terms) -> Result<Balance> {
-        self.inner.balance(wallet, terms).await
-    }
-
-    async fn balance_since(
-        &self,
-        wallet: &WalletId,
-        terms: &Terms,
-        since: Timestamp,
-    ) -> Result<PeriodBalance> {
-        self.inner.balance_since(wallet, terms, since).await
-    }
-
-    async fn expire(&self, now: Timestamp, limit: u32) -> Result<u32> {
-        self.inner.expire(now, limit).await
-    }
-
-    async fn shorten_holds(&self, latest: Timestamp) -> Result<()> {
-        self.inner.shorten_holds(latest).await
-    }
-
-    async fn entries(&self, wallet: &WalletId, page: PageRequest) -> Result<Page<Entry>> {
-        self.inner.entries(wallet, page).await
-    }
-
-    async fn wallets(&self, page: PageRequest) -> Result<Page<Balance>> {
-        self.inner.wallets(page).await
     }
 }

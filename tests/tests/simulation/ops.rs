@@ -134,6 +134,9 @@ impl Op {
         let lookup = life.lookups[engine % life.lookups.len()].clone();
         match self {
             Self::LookUp { caller, target, peek, give_up } => {
+                if peek {
+                    read_body(&life, &lookup, &target).await;
+                }
                 let request = SimRequest { life: &life, lookup: &lookup, caller, target, peek, fair };
                 request.send(give_up).await;
             }
@@ -309,6 +312,16 @@ pub(crate) fn summary(answer: &LookupResponse) -> String {
         Availability::Unavailable(NoTranscript { reason, message, .. }) => {
             format!("{platform}/{id} {} ({message})", reason.as_str())
         }
+    }
+}
+
+/// Reads the archived response that is sent without decoding.
+async fn read_body(life: &ProcessLife, lookup: &Lookup, target: &Target) {
+    let oracle = &life.world.oracle;
+    match timeout(life.call_timeout(), lookup.archived_response(&target.reference, None)).await {
+        Ok(Some(archived)) => oracle.check_body(&target.video, &archived.body),
+        Ok(None) => {}
+        Err(_) => oracle.report("a read of a stored body exceeded its timeout"),
     }
 }
 

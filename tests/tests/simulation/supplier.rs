@@ -252,7 +252,7 @@ impl Supplier for CrashableSupplier {
 }
 
 /// A transcript whose text names its video, language and number, so that a mix-up is visible.
-fn transcript(video: &VideoId, tag: &str, source: &str, number: u64) -> Transcript {
+pub(crate) fn transcript(video: &VideoId, tag: &str, source: &str, number: u64) -> Transcript {
     let language = LanguageTag::from_canonical(tag);
     let kind = if number.is_multiple_of(2) { TrackKind::Human } else { TrackKind::Generated };
     let track = TrackInfo { original: tag != "en", ..TrackInfo::new(language, kind) };

@@ -74,7 +74,7 @@ const CORE: CrateLayers = CrateLayers {
         &["search"],
         &["wire"],
         &["service"],
-        &["memory", "testing"],
+        &["memory", "test_doubles", "testing"],
     ],
     exceptions: &[],
 };

@@ -36,6 +36,7 @@ const FREE: &[(&str, &str)] = &[
     ("transcript-core/src/chat/common_words.rs", "common words of spoken English"),
     ("transcript-core/src/chat/content_words.rs", "words of spoken English"),
     ("transcript-core/src/chat/verify/negation_words.rs", "negating words of spoken English"),
+    ("transcript-core/src/chat/verify/quoted_negation_tests.rs", "sentences of transcripts and models"),
     ("transcript-core/src/chat/prompt.rs", "text for chat models, measured as it is"),
     ("reference-server/src/page/altcha", "released files of another project"),
 ];
@@ -46,6 +47,7 @@ const ALLOWED: &[(&str, &str, &str)] = &[
     ("reference-server/src/command", "wish", "a JSON key that commands print"),
     ("tests/tests/server", "wish", "a JSON key that commands print"),
     ("bindings-python", "wish", "a key of the records that Python stores exchange"),
+    ("transcript-core/src/chat/verify/quoted_negation.rs", "hardly", "a word of spoken English"),
     ("upstream-reqwest/src/stripe", "anew", "part of an idempotency key at Stripe"),
 ];
 

@@ -78,7 +78,9 @@ async fn x_unreadable_part_of_captions_is_an_error() -> Result<()> {
         let subtitle_list = vec![ReplayResponse::text(list.clone())];
         Ok::<_, anyhow::Error>(XFixture { subtitle_list, captions, ..XFixture::good()? })
     };
-    for bad in ["", "<!DOCTYPE html><title>Error</title>", "{\"errors\":[]}", "Slack water"] {
+    let clock = "WEBVTT\n\n00:09.000 --> 00:10.000\nat\n\n12:30\n";
+    let cut = clock.trim_end();
+    for bad in ["", "<!DOCTYPE html><title>Error</title>", "{\"errors\":[]}", "Slack water", cut] {
         let bad = ReplayResponse::text(bad);
         for captions in [
             vec![bad.clone(), file("files/a.vtt")?],
@@ -92,6 +94,9 @@ async fn x_unreadable_part_of_captions_is_an_error() -> Result<()> {
     let (outcome, proxy) = replay_script(fixture(vec![file("files/a.vtt")?, silent])?).await?;
     assert_eq!(outcome?.transcripts[0].segments.len(), 3, "a part without speech");
     assert_eq!(proxy.count(|request| request.path == WORDS), 3);
+    let with_clock = fixture(vec![file("files/a.vtt")?, ReplayResponse::text(clock)])?;
+    let transcript = replay_script(with_clock).await?.0?.transcripts.remove(0);
+    assert!(transcript.segments.iter().any(|segment| segment.text == "at\n\n12:30"), "{transcript:?}");
     Ok(())
 }
 

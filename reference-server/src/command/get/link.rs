@@ -1,14 +1,10 @@
 //! Links of the command line and of a file of links.
 
-use std::{
-    fs::File,
-    io::{self, Read},
-    path::Path,
-};
+use std::{io, path::Path};
 
 use transcript_core::video::{LinkError, LinkErrorKind, VideoLink, VideoList};
 
-use super::super::{CommandError, get_arguments::GetArgs};
+use super::super::{CommandError, bounded_file, get_arguments::GetArgs};
 
 /// Maximum size of a file of links: more than a hundred thousand.
 const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
@@ -67,9 +63,9 @@ pub(super) fn read_links(args: &GetArgs) -> Result<Vec<GivenLink>, CommandError>
     }
     if let Some(file) = &args.from {
         let text = read(file).map_err(|error| unreadable(file, &error))?;
-        links.extend(links_of(&text, &name(file)));
+        links.extend(links_of(&text, &bounded_file::name(file)));
         if links.is_empty() {
-            return Err(CommandError::Wrong(format!("{} has no links", name(file))));
+            return Err(CommandError::Wrong(format!("{} has no links", bounded_file::name(file))));
         }
     }
     Ok(links)
@@ -91,32 +87,16 @@ fn links_of(text: &str, file: &str) -> Vec<GivenLink> {
         .collect()
 }
 
-/// Reads the file, or standard input.
 fn read(file: &Path) -> io::Result<String> {
-    let mut bytes = Vec::new();
-    let limit = FILE_BYTES_MAX + 1;
-    match file == Path::new("-") {
-        true => io::stdin().lock().take(limit).read_to_end(&mut bytes)?,
-        false => File::open(file)?.take(limit).read_to_end(&mut bytes)?,
-    };
-    if bytes.len() as u64 >= limit {
-        return Err(io::Error::other(format!("it is larger than {FILE_BYTES_MAX} bytes")));
-    }
+    let bytes = bounded_file::read(file, FILE_BYTES_MAX)?;
     if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {
         return Err(io::Error::other("it is in UTF-16: save it as UTF-8"));
     }
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-fn name(file: &Path) -> String {
-    match file == Path::new("-") {
-        true => "standard input".to_owned(),
-        false => file.display().to_string(),
-    }
-}
-
 fn unreadable(file: &Path, error: &io::Error) -> CommandError {
-    CommandError::Wrong(format!("{} cannot be read: {error}", name(file)))
+    CommandError::Wrong(format!("{} cannot be read: {error}", bounded_file::name(file)))
 }
 
 #[cfg(test)]

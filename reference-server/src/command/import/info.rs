@@ -2,8 +2,6 @@
 
 use std::{
     collections::HashMap,
-    fs::File,
-    io::Read,
     path::{Path, PathBuf},
 };
 
@@ -15,9 +13,12 @@ use transcript_core::{
 };
 use verbatim::ytdlp_metadata;
 
-use super::name::{CaptionFileName, ORIGINAL, language};
+use super::{
+    super::bounded_file,
+    name::{CaptionFileName, ORIGINAL, language},
+};
 
-/// Maximum number of bytes that are read; comments can make the file large.
+/// The largest file that is read, in bytes; comments can make it large.
 const BYTES_MAX: u64 = 32 * 1024 * 1024;
 
 /// Cache of the last file: the files of one video follow each other.
@@ -47,9 +48,7 @@ fn read(path: &Path) -> Option<InfoFile> {
     if !path.metadata().ok()?.is_file() {
         return None;
     }
-    let mut text = Vec::new();
-    File::open(path).ok()?.take(BYTES_MAX).read_to_end(&mut text).ok()?;
-    InfoFile::parse(&text)
+    InfoFile::parse(&bounded_file::read(path, BYTES_MAX).ok()?)
 }
 
 /// Metadata of a video, by yt-dlp.

@@ -6,17 +6,20 @@ use serde_json::{Value, json};
 use transcript_core::captions::Occurrences;
 use verbatim::{ImportEffect, ImportOutcome};
 
+use super::super::video_name;
+
 /// Describes what was imported, what was unreadable, and the effect on each track selector.
 pub(super) fn to_text(imported: &ImportOutcome, dry_run: bool) -> String {
+    let video = video_name(&imported.video);
     if let Some(effect) = imported.withdrawal {
         let state = match (effect, dry_run) {
             (ImportEffect::Unchanged, _) => "withdrawn already",
             (_, true) => "would be withdrawn",
             (_, false) => "withdrawn",
         };
-        return format!("{}: {state}\n", imported.video);
+        return format!("{video}: {state}\n");
     }
-    let mut text = format!("{}: {} segments read\n", imported.video, imported.segments);
+    let mut text = format!("{video}: {} segments read\n", imported.segments);
     for flaw in flaws(imported) {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "{flaw}");

@@ -70,6 +70,26 @@ fn stripe_secrets_that_are_none_are_refused() {
 }
 
 #[test]
+fn stripe_test_key_on_public_server_is_warned_of() {
+    for (key, base_url, in_test_mode, warns) in [
+        ("sk_test_hush", "https://v.example", true, true),
+        ("rk_test_hush", "https://v.example", true, true),
+        ("sk_test_hush", "http://localhost:8080", true, false),
+        ("sk_live_hush", "https://v.example", false, false),
+        ("sk_hush", "https://v.example", false, false),
+    ] {
+        let stripe = format!("secret_key = \"{key}\"\nwebhook_secrets = [\"whsec_hush\"]");
+        let file = format!("[server]\nbase_url = \"{base_url}\"\n[stripe]\n{stripe}");
+        let settings = load(&file, &[], &[]).unwrap();
+        let mode = "\n# payments: Stripe in test mode: no money is taken; send its webhook events to ";
+        assert_eq!(settings.report().contains(mode), in_test_mode, "{file}: {}", settings.report());
+        let warning = settings.free_sales_warning();
+        assert_eq!(warning.is_some(), warns, "{file}: {warning:?}");
+        assert_eq!(settings.warnings().iter().any(|one| one.contains("test card")), warns, "{file}");
+    }
+}
+
+#[test]
 fn model_without_address_is_refused() {
     check_refused(&[
         ("speech.model = \"m\"", "speech.base_url: it is not set, but speech.model is"),

@@ -97,7 +97,10 @@ async fn smtp_replies_are_mapped_to_retries() {
     let mut server = Smtpd::start(&[]).unwrap();
     for (mode, retry) in [
         ("mail:451", Retry::Backoff),
-        ("mail:550", Retry::Never),
+        // The sender concerns all mails: none is lost while the operator corrects it.
+        ("mail:550", Retry::Backoff),
+        ("mail:553", Retry::Backoff),
+        ("mail:530", Retry::Backoff),
         ("rcpt:450", Retry::Backoff),
         ("rcpt:550", Retry::Never),
         ("rcpt:530", Retry::Backoff),
@@ -113,6 +116,8 @@ async fn smtp_replies_are_mapped_to_retries() {
         assert_eq!(refused.retry(), retry, "{mode}: {refused}");
         // A reply of the server may contain the recipient.
         assert!(!refused.to_string().contains("ann@"), "{mode}: {refused}");
+        let is_of_sender = refused.to_string().contains("check mail.from");
+        assert_eq!(is_of_sender, ["mail:550", "mail:553"].contains(&mode), "{mode}: {refused}");
     }
     server.mode("accept").unwrap();
     unencrypted(&server).send(mail()).await.unwrap();

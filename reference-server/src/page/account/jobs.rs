@@ -28,7 +28,7 @@ pub(crate) fn jobs(context: &PageContext, jobs: &[Job]) -> Markup {
                                 th scope="col" { (text("jobs.started")) }
                                 th scope="col" { (text("jobs.state")) }
                                 th.number scope="col" { (text("jobs.done")) }
-                                th.number scope="col" { (text("jobs.failed")) }
+                                th.number.detail scope="col" { (text("jobs.failed")) }
                                 th.number scope="col" { (text("jobs.credits")) }
                             }
                         }
@@ -42,7 +42,7 @@ pub(crate) fn jobs(context: &PageContext, jobs: &[Job]) -> Markup {
                                     }
                                     td { (text(state_message(job))) }
                                     td.number { (done(context, job)) }
-                                    td.number { (context.number(job.counts.failed)) }
+                                    td.number.detail { (context.number(job.counts.failed)) }
                                     td.number { (context.number(job.spent)) }
                                 }
                             }

@@ -6,8 +6,8 @@ use transcript_core::{
     directory::{Account, AccountKey},
 };
 
-use super::{AccountPage, account_page, date, date_and_time, post_form};
-use crate::page::{Frame, PageContext, PageWidth, Section, assets::COPY_SCRIPT};
+use super::{AccountPage, account_page, date, date_and_time, frame, post_form, tabs};
+use crate::page::{PageContext, assets::COPY_SCRIPT};
 
 /// The forms that create and replace keys.
 #[derive(Debug)]
@@ -127,16 +127,18 @@ fn create_form(context: &PageContext, form: &KeyForm<'_>) -> Markup {
     )
 }
 
-/// Page with a new key, which is shown once.
-pub(crate) fn new_key(context: &PageContext, key: &str, base_url: &str) -> Markup {
-    Frame::new(context, context.text("keys.new_title"))
-        .section(Section::Account)
-        .width(PageWidth::Reading)
-        .with_script(&COPY_SCRIPT)
-        .render(html! {
-            h1 { (context.text("keys.new_title")) }
-            (issued_key(context, key, base_url))
-        })
+/// Page with a new key, which is shown once. `name` is that of the key.
+pub(crate) fn new_key(context: &PageContext, name: Option<&str>, key: &str, base_url: &str) -> Markup {
+    frame(context, "keys.new_title").with_script(&COPY_SCRIPT).render(html! {
+        (tabs(context, AccountPage::Keys))
+        h1 {
+            @match name {
+                Some(name) => (context.markup("keys.new_named", &[("name", html! { bdi { (name) } })])),
+                None => (context.text("keys.new_title")),
+            }
+        }
+        (issued_key(context, key, base_url))
+    })
 }
 
 /// A new key, a request that is ready to run, and the next steps.

@@ -46,7 +46,7 @@ pub(in crate::routes) async fn create(
         return see_other(&context, "account/keys");
     }
     match app.accounts.keys.create(account, &name, &form).await {
-        Ok(CreateAccountKeyOutcome::Created(key)) => show_new(&app, &context, &key),
+        Ok(CreateAccountKeyOutcome::Created(key)) => show_new(&app, &context, Some(&name), &key),
         Ok(CreateAccountKeyOutcome::InvalidName) => list(&app, &context, account, Some(&name)).await,
         // The list says that the account is full.
         Ok(CreateAccountKeyOutcome::Repeated | CreateAccountKeyOutcome::AccountFull) => {
@@ -55,7 +55,7 @@ pub(in crate::routes) async fn create(
         // A directory of one key for an account: the new key replaces it.
         Err(error) if error.kind() == ErrorKind::Unsupported => {
             match app.accounts.admin.issue_key(account.id.as_str()).await {
-                Ok((_, key)) => show_new(&app, &context, &key),
+                Ok((_, key)) => show_new(&app, &context, None, &key),
                 Err(error) => store_failure(&context, &error),
             }
         }
@@ -79,7 +79,13 @@ pub(in crate::routes) async fn rotate(
         return see_other(&context, "account/keys");
     }
     match app.accounts.keys.rotate_one(&account.id, &id, &form).await {
-        Ok(Some(key)) => show_new(&app, &context, &key),
+        Ok(Some(key)) => {
+            // The successor has the name of the key. Without it, the page is complete, too.
+            let keys = live_keys(&app, account).await.unwrap_or_default();
+            let record = keys.into_iter().find(|live| live.key.hint == key.hint());
+            let name = record.and_then(|record| record.name);
+            show_new(&app, &context, name.as_deref(), &key)
+        }
         Ok(None) => see_other(&context, "account/keys"),
         Err(error) => store_failure(&context, &error),
     }
@@ -112,8 +118,8 @@ async fn list(app: &AppState, context: &PageContext, account: &Account, rejected
 }
 
 /// Page of a new key.
-fn show_new(app: &AppState, context: &PageContext, key: &ApiKey) -> Response {
-    let page = page::new_key(context, key.reveal(), &app.lookup.options().base_url);
+fn show_new(app: &AppState, context: &PageContext, name: Option<&str>, key: &ApiKey) -> Response {
+    let page = page::new_key(context, name, key.reveal(), &app.lookup.options().base_url);
     respond_with(StatusCode::OK, page, PagePolicy::Script)
 }
 

@@ -112,7 +112,12 @@ impl FromRequest<AppState> for SentForm {
 impl SentForm {
     /// A field without surrounding white space; empty if it is missing or repeated.
     fn field(&self, name: &'static str) -> String {
-        let text = std::str::from_utf8(&self.0).unwrap_or_default();
-        parameter(text, name).ok().flatten().map(|value| value.trim().to_owned()).unwrap_or_default()
+        form_field(&self.0, name)
     }
+}
+
+/// A field of a form without surrounding white space; empty if it is missing or repeated.
+pub(super) fn form_field(form: &[u8], name: &'static str) -> String {
+    let text = std::str::from_utf8(form).unwrap_or_default();
+    parameter(text, name).ok().flatten().map(|value| value.trim().to_owned()).unwrap_or_default()
 }

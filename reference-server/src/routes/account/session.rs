@@ -2,17 +2,18 @@
 
 use axum::{extract::FromRequestParts, response::Response};
 use http::{
-    HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri,
-    header::{HOST, LOCATION, ORIGIN, USER_AGENT},
+    HeaderMap, HeaderName, Method, Uri,
+    header::{HOST, ORIGIN, USER_AGENT},
     request::Parts,
 };
 use transcript_core::accounts::{OpenedSession, SessionPrincipal, V1Error};
 use url::Url;
 
-use super::{failure, forbidden, respond};
+use super::{failure, forbidden, own_referrer};
 use crate::{
     api::{add_cookie, cookie},
     page::{PageContext, account as page},
+    routes::html,
     state::AppState,
 };
 
@@ -111,10 +112,7 @@ pub(super) fn see_other(context: &PageContext, path: &str) -> Response {
 
 /// Redirect to an address.
 pub(super) fn redirect(context: &PageContext, address: &str) -> Response {
-    let mut response = respond(StatusCode::SEE_OTHER, page::redirect(context));
-    let location = HeaderValue::try_from(address).unwrap_or(HeaderValue::from_static("."));
-    response.headers_mut().insert(LOCATION, location);
-    response
+    own_referrer(html::redirect(context, address))
 }
 
 /// Whether the request comes from a page of this service.
@@ -231,7 +229,10 @@ pub(in crate::routes) fn device(headers: &HeaderMap) -> String {
 #[cfg(test)]
 mod tests {
     use axum::response::IntoResponse;
-    use http::header::{COOKIE, SET_COOKIE};
+    use http::{
+        StatusCode,
+        header::{COOKIE, SET_COOKIE},
+    };
 
     use super::*;
 

@@ -1,11 +1,17 @@
 //! `/account/statement`: what the credits were spent on, as pages and as CSV.
 
+use std::sync::Arc;
+
 use axum::{body::Body, extract::State, response::Response};
+use futures_util::{StreamExt as _, stream};
 use http::{
     HeaderValue, StatusCode, Uri,
     header::{CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE},
 };
-use transcript_core::{ErrorKind, PageRequest, Result, directory::Account, ids::Cursor};
+use transcript_core::{
+    Error, ErrorKind, Page, PageRequest, accounts::AccountAdmin, directory::Account, ids::Cursor,
+    ledger::Entry,
+};
 
 use super::{failure, missing, respond, session::SignedIn, store_failure};
 use crate::{
@@ -16,8 +22,8 @@ use crate::{
 
 /// Rows of a page.
 const PAGE_ROWS: u32 = 50;
-/// Maximum number of pages of 1,000 entries in the CSV file.
-const CSV_PAGES_MAX: usize = 50;
+/// Pages of a file, of 1,000 entries each. The default `recent_entries` of a ledger reads all older ones for each page.
+const CSV_PAGES_MAX: u32 = 1_000;
 
 /// Page of the statement, newest first.
 pub(in crate::routes) async fn show(
@@ -35,33 +41,48 @@ pub(in crate::routes) async fn show(
     }
 }
 
-/// The newest entries as CSV.
+/// The entries as CSV, newest first.
 pub(in crate::routes) async fn csv(
     State(app): State<AppState>,
     context: PageContext,
     SignedIn(principal): SignedIn,
 ) -> Response {
-    if let Err(error) = app.accounts.admin.count_download(&principal.account).await {
+    let admin = &app.accounts.admin;
+    if let Err(error) = admin.count_download(&principal.account).await {
         return failure(&context, &error);
     }
-    match csv_rows(&app, &principal.account).await {
-        Ok(rows) => attachment(rows, "text/csv; charset=utf-8", "statement.csv"),
+    match admin.recent_entries(&principal.account, PageRequest::first()).await {
+        Ok(first) => {
+            let body = csv_body(Arc::clone(admin), principal.account, first);
+            attachment(body, "text/csv; charset=utf-8", "statement.csv")
+        }
         Err(error) => store_failure(&context, &error),
     }
 }
 
-async fn csv_rows(app: &AppState, account: &Account) -> Result<String> {
-    let mut rows = page::CSV_HEADER.to_owned();
-    let mut request = PageRequest::first();
-    for _ in 0..CSV_PAGES_MAX {
-        let found = app.accounts.admin.recent_entries(account, request.clone()).await?;
-        found.items.iter().for_each(|entry| page::csv_row(entry, &mut rows));
-        match found.next {
-            Some(next) => request.after = Some(next),
-            None => break,
+/// The file from its first page of entries on; the others are read as it is sent.
+fn csv_body(admin: Arc<AccountAdmin>, account: Account, first: Page<Entry>) -> Body {
+    let head = csv_rows(page::CSV_HEADER, &first.items);
+    let start = (admin, account, first.next, 1);
+    let rest = stream::try_unfold(start, |(admin, account, after, pages)| async move {
+        let Some(after) = after else { return Ok(None) };
+        if pages == CSV_PAGES_MAX {
+            tracing::warn!(account = %account.id, pages, "statement of an account cut");
+            return Ok(None);
         }
-    }
-    Ok(rows)
+        let request = PageRequest { after: Some(after), ..PageRequest::first() };
+        let found = admin.recent_entries(&account, request).await.inspect_err(|error| {
+            tracing::warn!(account = %account.id, %error, "statement of an account broken off");
+        })?;
+        Ok::<_, Error>(Some((csv_rows("", &found.items), (admin, account, found.next, pages + 1))))
+    });
+    Body::from_stream(stream::iter([Ok(head)]).chain(rest))
+}
+
+fn csv_rows(head: &str, entries: &[Entry]) -> String {
+    let mut rows = head.to_owned();
+    entries.iter().for_each(|entry| page::csv_row(entry, &mut rows));
+    rows
 }
 
 /// File that browsers save.

@@ -5,12 +5,16 @@ pub(crate) mod examples;
 pub(crate) mod parameters;
 
 pub(crate) use common::{add_common_responses, foreign_page};
-use schemars::JsonSchema;
+use schemars::{
+    JsonSchema, Schema, SchemaGenerator,
+    generate::{Contract, SchemaSettings},
+    transform::RecursiveTransform,
+};
 use serde_json::{Map, Value, json};
 use transcript_core::{accounts::AccountsOptions, headers, lookup::LookupOptions, wire::Problem};
 
 /// Place of the schemas in the document.
-pub(crate) const SCHEMAS: &str = "/components/schemas";
+const SCHEMAS: &str = "/components/schemas";
 
 /// Settings that the document describes.
 #[derive(Clone, Copy, Debug)]
@@ -19,6 +23,20 @@ pub(crate) struct DocumentOptions<'a> {
     pub(crate) lookup: &'a LookupOptions,
     /// Settings of the v1 API.
     pub(crate) accounts: &'a AccountsOptions,
+}
+
+/// Generator of the schemas of a document, for bodies that the server reads or writes.
+///
+/// They have no defaults: a default that the client fills in is no promise of the server.
+pub(crate) fn schema_generator(contract: Contract) -> SchemaGenerator {
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.definitions_path = SCHEMAS.into();
+        settings.contract = contract;
+        settings.transforms = vec![Box::new(RecursiveTransform(|schema: &mut Schema| {
+            schema.remove("default");
+        }))];
+    });
+    settings.into_generator()
 }
 
 /// Name and description of a response header.

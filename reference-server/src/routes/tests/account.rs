@@ -196,17 +196,10 @@ async fn account_page_of_sandbox_plan_has_no_portal() {
     assert!(!page.text.contains("account/subscription"), "it is never renewed: {}", page.text);
 }
 
-#[tokio::test]
-async fn account_export_is_sent_in_pages_and_limited() {
-    const ENTRIES: usize = 2_500;
-    let service = ServiceFixture::start().await;
-    let (account, cookie) = signed_in(&service).await;
-    for number in 0..ENTRIES {
-        let id = GrantId::new(format!("grant-{number}"));
-        service.app.accounts.admin.grant(account.id.as_str(), id, 1, "\"statement\":[]").await.unwrap();
-    }
-    let export = request("GET", "/account/export", &[("cookie", &cookie)], "");
-    let (head, body) = service.http.answer(export, [192, 0, 2, 1].into()).await.into_parts();
+/// Downloads a file, and returns it with the lengths of its parts.
+async fn download(service: &ServiceFixture, target: &str, cookie: &str) -> (String, Vec<usize>) {
+    let sent = request("GET", target, &[("cookie", cookie)], "");
+    let (head, body) = service.http.answer(sent, [192, 0, 2, 1].into()).await.into_parts();
     assert_eq!(head.status, 200);
     let (mut body, mut bytes, mut lengths) = (Box::pin(body), Vec::new(), Vec::new());
     while let Some(frame) = body.frame().await {
@@ -214,15 +207,35 @@ async fn account_export_is_sent_in_pages_and_limited() {
         lengths.push(part.len());
         bytes.extend_from_slice(&part);
     }
+    (String::from_utf8(bytes).unwrap(), lengths)
+}
+
+#[tokio::test]
+async fn account_downloads_are_sent_in_pages_and_limited() {
+    const ENTRIES: usize = 2_500;
+    let service = ServiceFixture::start().await;
+    let (account, cookie) = signed_in(&service).await;
+    for number in 0..ENTRIES {
+        let id = GrantId::new(format!("grant-{number}"));
+        service.app.accounts.admin.grant(account.id.as_str(), id, 1, "\"statement\":[]").await.unwrap();
+    }
+    let (export, lengths) = download(&service, "/account/export", &cookie).await;
     assert!(lengths.len() >= 3 && lengths.iter().all(|length| *length < 200_000), "{lengths:?}");
-    let export: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
+    let export: serde_json::Value = serde_json::from_str(&export).unwrap();
     let statement = export["statement"].as_array().unwrap();
     assert_eq!((statement.len(), &statement[0]["memo"]), (ENTRIES, &"\"statement\":[]".into()));
     assert_eq!(export["account"]["email"], "ann@example.org");
     assert_eq!(export["sessions"][0]["device"], "Firefox");
     assert_eq!((export["jobs"].as_array().unwrap().len(), export["keys"].as_array().unwrap().len()), (0, 1));
 
-    for _ in 1..20 {
+    let (csv, lengths) = download(&service, "/account/statement.csv", &cookie).await;
+    assert!(lengths.len() >= 3 && lengths.iter().all(|length| *length < 200_000), "{lengths:?}");
+    let rows: Vec<_> = csv.lines().collect();
+    let is_row = |row: usize, number: usize| rows[row].ends_with(&format!("grant-{number}\""));
+    assert_eq!((rows.len(), rows[0]), (1 + ENTRIES, "time,kind,credits,source,purpose,id"));
+    assert!((1..=ENTRIES).all(|row| is_row(row, ENTRIES - row)), "{:?}", &rows[..3]);
+
+    for _ in 2..20 {
         assert_eq!(get(&service, "/account/statement.csv", &cookie).await.status, 200);
     }
     for target in ["/account/export", "/account/statement.csv"] {
@@ -297,6 +310,26 @@ async fn account_key_is_shown_to_its_own_form_only() {
     let create = format!("name=laptop&token={token}");
     let [first, second] = [&ann, &ben].map(|cookie| post(&service, CREATE, cookie, &create));
     assert_ne!(shown_key(&first.await), shown_key(&second.await));
+}
+
+#[tokio::test]
+async fn account_new_key_page_has_name_and_tabs() {
+    let service = ServiceFixture::start().await;
+    let (account, cookie) = signed_in(&service).await;
+    let form = "name=+my+%3Claptop%3E&token=0123456789";
+    let created = post(&service, "/account/keys/create", &cookie, form).await;
+    let live = service.app.accounts.keys.list(&account.id).await.unwrap();
+    let id_of = |name: Option<&str>| &live.iter().find(|live| live.name.as_deref() == name).unwrap().key.id;
+    let rotate = |id: &_| format!("key={id}&token=9876543210");
+    let [named, unnamed] = [Some("my <laptop>"), None].map(|name| rotate(id_of(name)));
+    let rotated = post(&service, "/account/keys/rotate", &cookie, &named).await;
+    for page in [&created, &rotated] {
+        assert!(page.text.contains("<h1>Your API key “<bdi>my &lt;laptop&gt;</bdi>”</h1>"), "{}", page.text);
+        let tab = "<a href=\"../../account/keys\" aria-current=\"page\">API keys</a>";
+        assert!(page.text.contains(tab), "{}", page.text);
+    }
+    let unnamed = post(&service, "/account/keys/rotate", &cookie, &unnamed).await;
+    assert!(unnamed.text.contains("<h1>Your API key</h1>"), "{}", unnamed.text);
 }
 
 #[tokio::test]

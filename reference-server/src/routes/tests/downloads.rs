@@ -41,6 +41,12 @@ async fn pdf_without_font_is_page_with_letters() {
     let page = service.send(request("GET", &target, &[("accept", "text/html")], "")).await;
     assert_eq!((page.status.as_u16(), page.header("content-disposition")), (422, None));
     assert!(page.text.contains("keine Schrift: \u{10d50}. Laden Sie das Word-Dokument"), "{}", page.text);
+    for link in [
+        format!("<a href=\"../{NEW}?hl=de\">Das Transkript lesen</a>"),
+        "<a href=\"docx?hl=de\">Das Word-Dokument herunterladen</a>".to_owned(),
+    ] {
+        assert!(page.text.contains(&link), "{link}: {}", page.text);
+    }
     let docx = service.get(&format!("/watch/video_site/{NEW}/docx")).await;
     assert_eq!(docx.status, 200);
 }
@@ -62,6 +68,9 @@ async fn documents_are_limited_per_network_by_their_length() {
         assert_eq!((refused.status.as_u16(), refused.header("retry-after")), (429, Some("60")));
         assert!(refused.text.contains("Zu viele Downloads in kurzer Zeit."), "{}", refused.text);
     }
+    let page = service.send(request("GET", &short, &[("accept", "text/html")], "")).await;
+    let link = format!("<a href=\"../{ARCHIVED}\">Read the transcript</a>");
+    assert!(page.status == 429 && page.text.contains(&link), "{page:?}");
     let other = service.send_from("198.51.100.7", request("GET", &short, &[], "")).await;
     assert_eq!(other.status, 200);
 }

@@ -50,7 +50,7 @@ async fn pages_have_one_frame() {
             format!("<li><a href=\"{root}docs\""),
             format!("<li><a href=\"{root}pricing\""),
             "<footer class=\"site\">".to_owned(),
-            format!("Version {}", env!("CARGO_PKG_VERSION")),
+            format!("<li>Verbatim {}</li>", env!("CARGO_PKG_VERSION")),
             "<main id=\"content\" tabindex=\"-1\"".to_owned(),
         ] {
             assert!(page.text.contains(&part), "{target} {part}: {}", page.text);
@@ -87,6 +87,30 @@ async fn page_language_follows_header_and_address() {
     }
     let documentation = service.get("/docs?hl=ar").await;
     assert!(documentation.text.contains("<main id=\"content\" tabindex=\"-1\" lang=\"en\" dir=\"ltr\">"));
+}
+
+#[tokio::test]
+async fn front_page_names_free_transcripts_of_visitors() {
+    for (visitor_per_day, is_named) in [(2, true), (0, false)] {
+        let options = LookupOptions { visitor_per_day, ..LookupOptions::default() };
+        let page = ServiceFixture::with_options(options).await.get("/").await.text;
+        let text = "available at once. New transcripts a day on this site, without an account: 2</p>";
+        assert_eq!(
+            (page.contains(text), page.contains("without an account")),
+            (is_named, is_named),
+            "{page}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn favicon_leads_to_icon() {
+    let service = ServiceFixture::start().await;
+    let response = service.get("/favicon.ico").await;
+    let icon = response.header("location").unwrap();
+    assert_eq!((response.status.as_u16(), icon.starts_with("assets/icon.")), (302, true), "{response:?}");
+    assert_eq!(response.header("cache-control"), Some("no-cache"));
+    assert_eq!(service.get(&format!("/{icon}")).await.header("content-type"), Some("image/svg+xml"));
 }
 
 #[tokio::test]

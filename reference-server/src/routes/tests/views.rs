@@ -269,7 +269,8 @@ async fn page_language_is_selected_and_linked() {
                 assert!(english.contains(&format!("{address}\">")), "{english}");
             }
         }
-        assert!(page("?lang=fr").await.contains("Not in this language"));
+        let french = page("?lang=fr").await;
+        assert!(french.contains("no transcript in French.") && french.contains(">A talk</h1>"), "{french}");
         assert_eq!(page("?lang=%3Cscript%3E").await, default);
     }
     let new = service.get(&format!("/watch/video_site/{NEW}?lang=fr&src=mcp_other")).await.text;
@@ -305,7 +306,14 @@ async fn page_machine_translation_is_shown_where_it_is_named() {
     assert_eq!(get("?translated=true").await.text, get("").await.text);
     // One that is not archived is as the same address without it.
     let missing = get("?lang=es&translated=true").await.text;
-    for part in ["Not in this language", "<a href=\"?lang=en\"", "<a href=\"?lang=de-AT\""] {
+    for part in [
+        "Not in this language",
+        "This video has no transcript in Spanish.",
+        "<title>A talk – no transcript</title>",
+        "<h1 dir=\"auto\">A talk</h1>",
+        "<a href=\"?lang=en\"",
+        "<a href=\"?lang=de-AT\"",
+    ] {
         assert!(missing.contains(part), "{part}: {missing}");
     }
     assert!(!missing.contains("data-transcribe") && !missing.contains("API key"), "{missing}");

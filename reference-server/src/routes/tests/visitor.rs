@@ -250,12 +250,18 @@ async fn watch_visitors_disabled_hides_button() {
     let page = service.get(&format!("/watch/video_site/{NEW}")).await;
     assert!(page.text.contains("API key") && !page.text.contains("<button"), "{}", page.text);
     assert!(!page.text.contains("<script"));
+    // Links to the registration and the prices.
+    for link in ["<a href=\"../../register\">Sign up for free", "<a href=\"../../pricing\">See what credits"]
+    {
+        assert!(page.text.contains(link), "{link}: {}", page.text);
+    }
     assert_eq!(service.get(&format!("/watch/video_site/{NEW}/challenge")).await.status, 404);
     let refused = check(&send(&service, NEW, "", None, "192.0.2.1").await, Some("needs_verification"));
     assert!(refused["failureMessage"].as_str().unwrap().contains("API key only"), "{refused}");
     // No button without a supplier for the platform.
     let page = ServiceFixture::start().await.get("/watch/microblog/7").await;
     assert!(page.text.contains("no source of new transcripts for X") && !page.text.contains("<button"));
+    assert!(!page.text.contains("href=\"../../register\""), "an account does not help");
 }
 
 #[tokio::test]

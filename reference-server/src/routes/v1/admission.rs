@@ -4,15 +4,15 @@ use axum::{
     extract::Request,
     response::{IntoResponse, Response},
 };
-use http::{HeaderMap, HeaderName, HeaderValue, header::WWW_AUTHENTICATE};
+use http::{HeaderMap, HeaderValue, header::WWW_AUTHENTICATE};
 use transcript_core::accounts::{
-    RateLimitStatus, RequestGuard, StoredHeader, StoredResponse, V1Admission, V1Endpoint, V1Error, V1Request,
+    RateLimitStatus, RequestGuard, StoredResponse, V1Admission, V1Endpoint, V1Error, V1Request,
 };
 
 use crate::{
     api::{
-        RequestBody, TOKEN_NEEDED, V1ErrorResponse, X_CACHE, X_CREDITS_REMAINING, bearer, idempotency_key,
-        into_response, rate_limit_headers, read_body,
+        RequestBody, TOKEN_NEEDED, V1ErrorResponse, bearer, idempotency_key, into_response,
+        rate_limit_headers, read_body,
     },
     state::AppState,
 };
@@ -103,22 +103,6 @@ fn admitted(
         Ok(V1Admission::Replayed(reply)) => Err(into_response(reply).into()),
         Err(error) => Err(error_response(error, has_credential).into()),
     }
-}
-
-/// Adds the origin of the transcript and the remaining credits to a stored response.
-pub(crate) fn with_origin(
-    mut reply: StoredResponse,
-    from_cache: bool,
-    credits_remaining: Option<u64>,
-) -> StoredResponse {
-    let mut header = |name: &HeaderName, value: String| {
-        reply.headers.push(StoredHeader { name: name.to_string(), value });
-    };
-    header(&X_CACHE, if from_cache { "HIT" } else { "MISS" }.to_owned());
-    if let Some(credits) = credits_remaining {
-        header(&X_CREDITS_REMAINING, credits.to_string());
-    }
-    reply
 }
 
 /// Response to a call that is not admitted.

@@ -14,7 +14,7 @@ use transcript_core::{
 
 use super::{
     BodyFields,
-    admission::{EarlyResponse, admit_with_body, finish, reject, with_origin},
+    admission::{EarlyResponse, admit_with_body, finish, reject},
     document::{self, DocumentOptions, examples, parameters},
     sse::stream_response,
 };
@@ -86,7 +86,7 @@ fn turn(item: &Value) -> Result<ChatTurn, V1ErrorResponse> {
 /// JSON response, stored for replays and sent to callers that do not accept events.
 fn answer(ready: &PreparedChat) -> StoredResponse {
     let reply = reply(StatusCode::OK, &ChatAnswer::from(ready));
-    with_origin(reply, ready.from_cache, Some(ready.credits.remaining))
+    reply.with_origin(ready.from_cache, Some(ready.credits.remaining))
 }
 
 /// Operation in the `OpenAPI` document.

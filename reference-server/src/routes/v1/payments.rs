@@ -7,7 +7,10 @@ use axum::{
 use http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
 use transcript_core::{
-    accounts::{RequestGuard, V1Endpoint, payments::Pack},
+    accounts::{
+        RequestGuard, V1Endpoint,
+        payments::{Pack, PreparedCheckout},
+    },
     wire::v1::{BuyCreditsRequest, CreditsCheckout, PlanCheckout, SubscribeRequest},
 };
 
@@ -30,7 +33,7 @@ pub(crate) async fn subscribe(
     let (guard, plan) = admit_with_field(&app, V1Endpoint::Subscribe, request, "plan").await?;
     let rate = guard.rate();
     let outcome = async {
-        let prepared = app.payments.prepare_plan(guard, &plan).await?;
+        let prepared = PreparedCheckout::for_plan(&app.payments, guard, &plan).await?;
         let body = PlanCheckout { success: true, checkout_url: prepared.checkout.checkout_url.clone() };
         prepared.deliver(reply(StatusCode::OK, &body)).await
     };
@@ -45,7 +48,7 @@ pub(crate) async fn buy_credits(
     let (guard, pack) = admit_with_field(&app, V1Endpoint::BuyCredits, request, "pack").await?;
     let rate = guard.rate();
     let outcome = async {
-        let (pack, prepared) = app.payments.prepare_pack(guard, &pack).await?;
+        let (pack, prepared) = PreparedCheckout::for_pack(&app.payments, guard, &pack).await?;
         let body = CreditsCheckout {
             checkout_url: prepared.checkout.checkout_url.clone(),
             pack: pack.name.to_owned(),

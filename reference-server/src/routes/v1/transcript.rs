@@ -6,7 +6,7 @@ use axum::{
     extract::State,
     response::{IntoResponse, Response},
 };
-use http::{HeaderMap, StatusCode, Uri};
+use http::{HeaderMap, Uri};
 use serde_json::{Value, json};
 use transcript_core::{
     accounts::{PreparedTranscript, StoredResponse, TranscriptParams, V1Endpoint, V1Error},
@@ -16,11 +16,11 @@ use transcript_core::{
 };
 
 use super::{
-    admission::{EarlyResponse, admit, finish, reject, with_origin},
+    admission::{EarlyResponse, admit, finish, reject},
     document::{self, DocumentOptions, examples, parameters},
 };
 use crate::{
-    api::{V1ErrorResponse, check_spelling, flag, json_bytes, json_reply, parameter, view},
+    api::{V1ErrorResponse, check_spelling, flag, json_bytes, parameter, view},
     routes::document::parameters as lookup,
     state::AppState,
 };
@@ -89,8 +89,8 @@ fn answer(
     // The cursor was checked, so an error is a defect: nothing is charged.
     let body = json_bytes(VideoTranscript::json(&ready.stored, requested, view));
     let body = body.map_err(|fault| V1Error::Internal(fault.detail().to_owned()))?;
-    let reply = json_reply(StatusCode::OK, body);
-    Ok(with_origin(reply, ready.from_cache, ready.credits_remaining))
+    let reply = StoredResponse::json(200, body);
+    Ok(reply.with_origin(ready.from_cache, ready.credits_remaining))
 }
 
 /// Headers of a response from the cache.

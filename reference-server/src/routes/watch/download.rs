@@ -19,7 +19,7 @@ use crate::{
     page::{
         PageContext,
         pdf::{PDF, PdfError, pdf_document},
-        transcript::file_name,
+        transcript::{file_name, page_segment},
         word::{DOCX, word_document},
     },
     state::{AppState, write_document},
@@ -37,8 +37,9 @@ pub(crate) async fn docx(
     uri: Uri,
 ) -> Result<Response, ProblemResponse> {
     let stored = find(&app, client, &context, (path, &uri)).await?;
+    let links = links(&context, &stored, &uri, false);
     let write = move |stored: &_| word_document(&context, stored).map_err(|error| failed(&error));
-    send(&app, stored, (DOCX, "docx"), write).await
+    send(&app, stored, (DOCX, "docx"), write).await.map_err(|problem| problem.with_links(links))
 }
 
 /// Sends the PDF file. It reads the archive only.
@@ -50,9 +51,23 @@ pub(crate) async fn pdf(
     uri: Uri,
 ) -> Result<Response, ProblemResponse> {
     let stored = find(&app, client, &context, (path, &uri)).await?;
+    let links = links(&context, &stored, &uri, true);
     let write =
         move |stored: &_| pdf_document(&context, stored).map_err(|error| without_pdf(&context, &error));
-    send(&app, stored, (PDF, "pdf"), write).await
+    send(&app, stored, (PDF, "pdf"), write).await.map_err(|problem| problem.with_links(links))
+}
+
+/// Links of a page that is shown in place of a document: to the transcript and, unless it is that, the Word document.
+fn links(
+    context: &PageContext,
+    stored: &StoredTranscript,
+    uri: &Uri,
+    has_word: bool,
+) -> Vec<(String, &'static str)> {
+    let query = context.with_language(&PageOptions::parse(uri).query());
+    let page = format!("../{}{query}", page_segment(stored.transcript.video.id()));
+    let word = has_word.then(|| (format!("docx{query}"), "problem.word"));
+    [(page, "problem.transcript")].into_iter().chain(word).collect()
 }
 
 /// The transcript, if the network of the caller may have a document of it.
@@ -71,7 +86,8 @@ async fn find(
             let wait = Duration::from_millis(wait_ms);
             let seconds = ceil_seconds(wait).to_string();
             let detail = context.fill("transcript.too_many_documents", &[("seconds", &seconds)]);
-            Err(ProblemResponse::new(StatusCode::TOO_MANY_REQUESTS, detail).with_retry_after(wait))
+            let problem = ProblemResponse::new(StatusCode::TOO_MANY_REQUESTS, detail).with_retry_after(wait);
+            Err(problem.with_links(links(context, &stored, uri, false)))
         }
     }
 }
@@ -147,7 +163,7 @@ mod tests {
 
     use crate::{
         state::DOCUMENT_WRITERS,
-        testing::{LONG, ServiceFixture, transcript},
+        testing::{LONG, ServiceFixture, request, transcript},
     };
 
     #[tokio::test(start_paused = true)]
@@ -165,11 +181,14 @@ mod tests {
         let places = writers.acquire_many(DOCUMENT_WRITERS as u32).await.unwrap();
         let used = service.app.body_budget.usage().0;
         let refused = async {
-            let refused = service.get(&path).await;
+            let browser = request("GET", &path, &[("accept", "text/html")], "");
+            let refused = service.send(browser).await;
             assert_eq!(
                 (refused.status, refused.header("retry-after")),
                 (StatusCode::SERVICE_UNAVAILABLE, Some("5"))
             );
+            let link = format!("<a href=\"../{LONG}\">Read the transcript</a>");
+            assert!(refused.text.contains(&link) && !refused.text.contains("href=\"docx"), "{refused:?}");
         };
         let during = async {
             tokio::time::sleep(Duration::from_secs(1)).await;

@@ -9,13 +9,13 @@ use transcript_core::{
     video::{ShortLink, VideoId, VideoLink},
 };
 
-use super::{PageOptions, WatchRequest, html, transcribe::VISITOR_COOKIE};
+use super::{PageOptions, WatchRequest, html, question::archived, transcribe::VISITOR_COOKIE};
 use crate::{
     api::cookie,
     page::{
-        PagePolicy,
+        NextSteps, PagePolicy,
         no_transcript::{self, MissingReason, TranscribeOffer},
-        transcript::own_address,
+        transcript::{own_address, title},
     },
     routes::account::session,
     state::AppState,
@@ -38,7 +38,13 @@ pub(super) async fn short_link(
         false => None,
     };
     let query = request.options.whole_parameters();
-    let page = no_transcript::short_link(&request.context, link, &query, offer.as_ref());
+    let has_supplier = app.lookup.transcripts().has_supplier(link.platform());
+    let next = match &offer {
+        Some(offer) => offer.next,
+        None if is_open && has_supplier => account_steps(app, request).await,
+        None => NextSteps::default(),
+    };
+    let page = no_transcript::short_link(&request.context, link, &query, (offer.as_ref(), next));
     html(StatusCode::OK, page, no_transcript::policy(offer.as_ref()))
 }
 
@@ -60,18 +66,19 @@ pub(super) async fn video(
     let page_for = |status, reason: &MissingReason| {
         html(status, no_transcript::video(context, video, &query, reason, None), PagePolicy::Static)
     };
-    let instead = || {
-        let page = no_transcript::other_languages(context, video, &query, &answer.languages);
-        html(StatusCode::OK, page, PagePolicy::Static)
-    };
     match &answer.availability {
-        Availability::Unavailable(none) if none.lacks_language() => instead(),
+        Availability::Unavailable(none) if none.lacks_language() => {
+            let language = request.options.language.clone().unwrap_or_else(LanguageTag::unknown);
+            other_languages(app, video, &language, &answer.languages, request).await
+        }
         Availability::Unavailable(NoTranscript { reason, detail, .. }) => match (detail.as_deref(), reason) {
             (Some("withdrawn"), _) => page_for(StatusCode::OK, &MissingReason::Withdrawn),
             // The button fetches captions, never a translation.
             (_, FailureReason::NeedsVerification) if request.options.translated => {
                 match &request.options.language {
-                    Some(language) if has_others(&answer.languages, language) => instead(),
+                    Some(language) if has_others(&answer.languages, language) => {
+                        other_languages(app, video, language, &answer.languages, request).await
+                    }
                     _ => {
                         let options = PageOptions { translated: false, ..request.options.clone() };
                         not_yet(app, video, &WatchRequest { options, ..request.clone() }).await
@@ -85,6 +92,22 @@ pub(super) async fn video(
     }
 }
 
+/// Page of a video that has no transcript in a language.
+async fn other_languages(
+    app: &AppState,
+    video: &VideoId,
+    language: &LanguageTag,
+    tracks: &[TrackInfo],
+    request: &WatchRequest,
+) -> Response {
+    // Another track may be archived, and its title known.
+    let other = archived(app, video, &PageOptions::default()).await.ok().flatten();
+    let title = other.as_ref().and_then(|other| title(&other.transcript));
+    let query = request.options.whole_parameters();
+    let page = no_transcript::other_languages(&request.context, video, &query, (title, language), tracks);
+    html(StatusCode::OK, page, PagePolicy::Static)
+}
+
 /// Whether a video is known to have captions, but none in this language.
 fn has_others(tracks: &[TrackInfo], language: &LanguageTag) -> bool {
     let is_listed =
@@ -96,17 +119,33 @@ fn has_others(tracks: &[TrackInfo], language: &LanguageTag) -> bool {
 async fn not_yet(app: &AppState, video: &VideoId, request: &WatchRequest) -> Response {
     let context = &request.context;
     let offer = offer(app, &VideoLink::Video(video.clone()), request).await;
-    let why = match (&offer, app.lookup.transcripts().has_supplier(video.platform())) {
-        (Some(_), _) => match &request.options.language {
-            Some(tag) => context.fill("missing.why_language", &[("language", &tag.english_name())]),
-            None => context.text("missing.why").to_owned(),
+    let (why, next) = match (&offer, app.lookup.transcripts().has_supplier(video.platform())) {
+        (Some(offer), _) => match &request.options.language {
+            Some(tag) => {
+                (context.fill("missing.why_language", &[("language", &tag.english_name())]), offer.next)
+            }
+            None => (context.text("missing.why").to_owned(), offer.next),
         },
-        (None, true) => context.text("missing.why_key").to_owned(),
-        (None, false) => context.fill("missing.why_source", &[("platform", video.platform().name())]),
+        (None, true) => (context.text("missing.why_key").to_owned(), account_steps(app, request).await),
+        // An account does not help.
+        (None, false) => {
+            let why = context.fill("missing.why_source", &[("platform", video.platform().name())]);
+            (why, NextSteps::default())
+        }
     };
     let query = request.options.whole_parameters();
-    let page = no_transcript::video(context, video, &query, &MissingReason::NotYet(why), offer.as_ref());
+    let reason = MissingReason::NotYet(why, next);
+    let page = no_transcript::video(context, video, &query, &reason, offer.as_ref());
     html(StatusCode::OK, page, no_transcript::policy(offer.as_ref()))
+}
+
+/// What a visitor can do with an account.
+async fn account_steps(app: &AppState, request: &WatchRequest) -> NextSteps {
+    let principal = session::principal(app, &request.headers).await;
+    NextSteps {
+        free_credits: Some(app.accounts.options().plans.free.credits),
+        is_signed_in: principal.is_ok_and(|principal| principal.is_some()),
+    }
 }
 
 /// Offer to transcribe; `None` for translations, and if the platform or visitors are not served.
@@ -129,14 +168,12 @@ async fn offer(app: &AppState, link: &VideoLink, request: &WatchRequest) -> Opti
     // Each press of the button has an address: requests without one have used nothing, so this is the visitor's limit.
     let own = app.visitors.remaining(cookie.as_deref(), None);
     let is_network_spent = left == 0 && own.await.is_ok_and(|own| own > 0);
-    let principal = session::principal(app, &request.headers).await;
     Some(TranscribeOffer {
         base: own_address(&name),
         query: request.context.with_language(&request.options.query()),
         per_day,
         left,
         is_network_spent,
-        free_credits: app.accounts.options().plans.free.credits,
-        is_signed_in: principal.is_ok_and(|principal| principal.is_some()),
+        next: account_steps(app, request).await,
     })
 }

@@ -62,6 +62,84 @@ fn grant_repeated_is_made_once() {
 }
 
 #[test]
+fn grant_is_revoked_once_as_far_as_available() {
+    run_scenario(with_credits([1, 0, 0, 0]), |life| async move {
+        let (admin, account) = (&life.accounts[0].admin, new_account(&life).await);
+        let other = SimAccount::create(&life, "other@example.org").await;
+        for (name, is_found) in [("g", false), ("operator-g", true)] {
+            let grant = GrantId::operator_grant(name);
+            let granted = admin.grant_or_find(&account.email, grant, 7, "sorry").await;
+            assert_eq!(granted.unwrap().1, is_found, "{name}");
+        }
+        let used = admin.grant(&other.email, GrantId::operator_grant("g"), 7, "sorry").await.unwrap_err();
+        assert!(used.message().starts_with("grant g exists"), "{used}");
+        // The credit of the month, and one of the grant.
+        for _ in 0..2 {
+            call(&life, &account, video()).await;
+        }
+        for (name, is_repeated) in [("g", false), ("g", true), ("operator-g", true)] {
+            let revoked = admin.revoke_grant(&account.email, name).await.unwrap();
+            assert_eq!(
+                (revoked.taken, revoked.shortfall, revoked.is_repeated),
+                (6, 1, is_repeated),
+                "{name}"
+            );
+            assert_eq!(revoked.view.credits.remaining, 0);
+        }
+        let entries = admin.statement(&account.email, PageRequest::first()).await.unwrap().items;
+        let revoked: Vec<_> = entries
+            .iter()
+            .filter(|entry| matches!(entry.kind, EntryKind::Revoked { .. }))
+            .map(|entry| (entry.kind, entry.amount, entry.memo.as_str()))
+            .collect();
+        assert_eq!(revoked, [(EntryKind::Revoked { shortfall: 1 }, 6, "taken back by the operator")]);
+        for (email, name) in [
+            (&other.email, "g"),
+            (&account.email, "h"),
+            (&account.email, ""),
+            (&account.email, "revoke-operator-g"),
+        ] {
+            let unknown = admin.revoke_grant(email, name).await.unwrap_err();
+            assert_eq!(unknown.kind(), ErrorKind::NotFound, "{name}");
+        }
+        admin.grant(&account.email, GrantId::new("order-1"), 5, "pack 2k").await.unwrap();
+        let purchase = admin.revoke_grant(&account.email, "order-1").await.unwrap_err();
+        assert_eq!(purchase.kind(), ErrorKind::Conflict);
+        assert!(purchase.message().contains("refund it at the payment provider"), "{purchase}");
+        assert_eq!(remaining(&life, &account).await, 5);
+    });
+}
+
+#[test]
+fn revoked_grant_takes_no_credits_purchased_after_it() {
+    run_scenario(with_credits([1, 0, 0, 0]), |life| async move {
+        let (admin, account) = (&life.accounts[0].admin, new_account(&life).await);
+        for (id, credits) in
+            [(GrantId::new("order-1"), 2), (GrantId::operator_grant("g"), 2), (GrantId::new("order-2"), 3)]
+        {
+            admin.grant(&account.email, id, credits, "credits").await.unwrap();
+        }
+        // The credit of the month, and the two of the first order; then one of the grant.
+        for _ in 0..3 {
+            call(&life, &account, video()).await;
+        }
+        assert_eq!(remaining(&life, &account).await, 5);
+        call(&life, &account, video()).await;
+        let refused = admin.revoke_grant(&account.email, "g").await.unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Conflict);
+        assert!(refused.message().contains("has bought 3 since"), "{refused}");
+        assert_eq!(remaining(&life, &account).await, 4);
+        // With room for the grant and the later purchase, it is revoked, once.
+        admin.grant(&account.email, GrantId::operator_grant("h"), 1, "credits").await.unwrap();
+        for is_repeated in [false, true] {
+            let revoked = admin.revoke_grant(&account.email, "g").await.unwrap();
+            assert_eq!((revoked.taken, revoked.shortfall, revoked.is_repeated), (2, 0, is_repeated));
+            assert_eq!(revoked.view.credits.remaining, 3);
+        }
+    });
+}
+
+#[test]
 fn blocked_account_is_rejected_and_keeps_credits() {
     run_scenario(with_credits([5, 0, 0, 0]), |life| async move {
         let (accounts, account) = (&life.accounts[0], new_account(&life).await);

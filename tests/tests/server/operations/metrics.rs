@@ -96,6 +96,8 @@ fn check_ledger_and_server(figures: &ScrapedFigures) {
     check_sum("verbatim_store_errors_total", &[], 0.0);
     assert!(figures.sum("verbatim_store_free_bytes", &[]) > 0.0);
     assert!(figures.sum("verbatim_ready_bodies_size_bytes", &[("api", "lookup")]) > 0.0);
+    check_sum("verbatim_mail_attempts_total", &[("result", "sent")], 1.0);
+    check_sum("verbatim_mail_attempts_total", &[], 1.0);
     check_sum("verbatim_log_lines_dropped_total", &[], 0.0);
     check_sum("verbatim_build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1.0);
     assert!(figures.sum("process_resident_memory_bytes", &[]) > 1e6);

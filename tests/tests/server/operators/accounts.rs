@@ -65,10 +65,10 @@ async fn accounts_list_and_show_print_accounts() -> Result<()> {
     }
     let shown = stdout_of(data.path(), &["accounts", "show", id])?;
     assert!(shown.contains("email: ann@example.org\n") && shown.contains("credits: 199 of 200\n"), "{shown}");
-    for command in ["show", "grant", "block", "unblock", "statement", "export", "delete"] {
+    for command in ["show", "grant", "revoke-grant", "block", "unblock", "statement", "export", "delete"] {
         run_expecting(data.path(), &["accounts", command], "", 2)?;
         let mut unknown = vec!["accounts", command, "unknown@example.org"];
-        unknown.extend((command == "grant").then_some("5"));
+        unknown.extend(["grant", "revoke-grant"].contains(&command).then_some("5"));
         run_expecting(data.path(), &unknown, "", 1)?;
     }
     Ok(())
@@ -82,11 +82,12 @@ async fn accounts_changes_apply_to_running_server() -> Result<()> {
     for note in ["", "already granted; "] {
         let granted =
             run(&["grant", "ann@example.org", "50", "--id", "ticket-1", "--memo", "sorry \u{1b}[2J"])?;
-        assert_eq!(granted, format!("ann@example.org: {note}249 credits left\n"));
+        assert_eq!(granted, format!("ann@example.org: {note}249 credits left (grant ticket-1)\n"));
     }
     run_expecting(data.path(), &["accounts", "grant", "ann@example.org", "50", "--id", ""], "", 2)?;
     assert_eq!(remaining_credits(&server, &key).await?, 249);
-    assert_eq!(run(&["grant", "ann@example.org", "1"])?, "ann@example.org: 250 credits left\n");
+    let granted = run(&["grant", "ann@example.org", "1"])?;
+    assert!(granted.starts_with("ann@example.org: 250 credits left (grant grant-"), "{granted}");
     run_expecting(data.path(), &["accounts", "grant", "ann@example.org", "60", "--id", "ticket-1"], "", 1)?;
     run_expecting(data.path(), &["accounts", "grant", "ann@example.org", "0"], "", 2)?;
 
@@ -95,7 +96,8 @@ async fn accounts_changes_apply_to_running_server() -> Result<()> {
     for _ in 0..2 {
         assert_eq!(server.get_as(&key, &transcript).await?.status, 200);
     }
-    assert_eq!(run(&["grant", "ann@example.org", "2"])?, "ann@example.org: 250 credits left\n");
+    let granted = run(&["grant", "ann@example.org", "2"])?;
+    assert!(granted.starts_with("ann@example.org: 250 credits left (grant grant-"), "{granted}");
     assert_eq!(run(&["block", "ann@example.org"])?, "ann@example.org: blocked\n");
     for path in ["/api/v1/me", &transcript] {
         let blocked = server.get_as(&key, path).await?;

@@ -210,7 +210,7 @@ fn export_withdrawal_is_imported_as_withdrawal() -> Result<()> {
 
     let restored = TempDir::new()?;
     let planned = stdout_of(restored.path(), &["import", &to, "--dry-run"])?;
-    assert!(planned.contains("video_site/never-there: would be withdrawn\n"), "{planned}");
+    assert!(planned.contains("YouTube never-there: would be withdrawn\n"), "{planned}");
     let done = stdout_of(restored.path(), &["import", &to])?;
     assert!(done.contains("2 transcripts imported") && done.contains("; 2 videos withdrawn"), "{done}");
     for video in [VIDEO, "never-there"] {

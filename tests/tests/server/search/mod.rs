@@ -229,7 +229,7 @@ async fn search_command_prints_hits() -> Result<()> {
     let data = TempDir::new()?;
     import_example(&data, LIGHTHOUSE)?;
     let text = command(data.path(), &[], &["search", "nine", "winters"])?;
-    assert!(text.starts_with("1 video\n"), "{text}");
+    assert!(text.starts_with("1 video\n\nYouTube L1ghth0use1 · en\n"), "{text}");
     assert!(text.contains("https://www.youtube.com/watch?v=L1ghth0use1&t=4s"), "{text}");
     let json = command(data.path(), &[], &["search", "winters", "--format", "json", "--limit", "1"])?;
     let body: Value = serde_json::from_str(&json)?;

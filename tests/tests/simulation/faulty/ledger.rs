@@ -10,6 +10,7 @@ use transcript_core::{
         Balance, Entry, GrantOutcome, GrantRequest, HoldOutcome, HoldRequest, HoldState, Ledger,
         PeriodBalance, RevokeOutcome, RevokeRequest, SettleOutcome, SettleRequest, Terms,
     },
+    test_doubles::LedgerWrapper,
 };
 
 use super::nothing;
@@ -27,25 +28,29 @@ fn legs(request: &HoldRequest) -> String {
 }
 
 impl FaultyLedger {
-    fn inner(&self) -> Arc<dyn Ledger> {
+    fn store(&self) -> Arc<dyn Ledger> {
         Arc::clone(&self.inner)
     }
 }
 
 #[async_trait]
-impl Ledger for FaultyLedger {
+impl LedgerWrapper for FaultyLedger {
+    fn inner(&self) -> &dyn Ledger {
+        self.inner.as_ref()
+    }
+
     async fn hold(&self, request: HoldRequest) -> Result<HoldOutcome> {
-        let (inner, what) = (self.inner(), legs(&request));
+        let (inner, what) = (self.store(), legs(&request));
         self.gate.pass("ledger.hold", || what, async move { inner.hold(request).await }, nothing).await
     }
 
     async fn spend(&self, request: HoldRequest) -> Result<HoldOutcome> {
-        let (inner, what) = (self.inner(), legs(&request));
+        let (inner, what) = (self.store(), legs(&request));
         self.gate.pass("ledger.spend", || what, async move { inner.spend(request).await }, nothing).await
     }
 
     async fn extend(&self, id: &HoldId, expires_at: Timestamp) -> Result<HoldState> {
-        let (inner, id) = (self.inner(), id.clone());
+        let (inner, id) = (self.store(), id.clone());
         let what = format!("{id} until {expires_at}");
         self.gate
             .pass("ledger.extend", || what, async move { inner.extend(&id, expires_at).await }, nothing)
@@ -53,22 +58,22 @@ impl Ledger for FaultyLedger {
     }
 
     async fn settle(&self, request: SettleRequest) -> Result<SettleOutcome> {
-        let (inner, what) = (self.inner(), format!("{} {:?}", request.id, request.spent));
+        let (inner, what) = (self.store(), format!("{} {:?}", request.id, request.spent));
         self.gate.pass("ledger.settle", || what, async move { inner.settle(request).await }, nothing).await
     }
 
     async fn grant(&self, grant: GrantRequest) -> Result<GrantOutcome> {
-        let (inner, what) = (self.inner(), grant.id.to_string());
+        let (inner, what) = (self.store(), grant.id.to_string());
         self.gate.pass("ledger.grant", || what, async move { inner.grant(grant).await }, nothing).await
     }
 
     async fn revoke(&self, request: RevokeRequest) -> Result<RevokeOutcome> {
-        let (inner, what) = (self.inner(), request.id.to_string());
+        let (inner, what) = (self.store(), request.id.to_string());
         self.gate.pass("ledger.revoke", || what, async move { inner.revoke(request).await }, nothing).await
     }
 
     async fn balance(&self, wallet: &WalletId, terms: &Terms) -> Result<Balance> {
-        let (inner, wallet, terms) = (self.inner(), wallet.clone(), terms.clone());
+        let (inner, wallet, terms) = (self.store(), wallet.clone(), terms.clone());
         let what = wallet.to_string();
         let work = async move { inner.balance(&wallet, &terms).await };
         self.gate.pass("ledger.balance", || what, work, nothing).await
@@ -80,33 +85,40 @@ impl Ledger for FaultyLedger {
         terms: &Terms,
         since: Timestamp,
     ) -> Result<PeriodBalance> {
-        let (inner, wallet, terms) = (self.inner(), wallet.clone(), terms.clone());
+        let (inner, wallet, terms) = (self.store(), wallet.clone(), terms.clone());
         let what = wallet.to_string();
         let work = async move { inner.balance_since(&wallet, &terms, since).await };
         self.gate.pass("ledger.balance_since", || what, work, nothing).await
     }
 
     async fn expire(&self, now: Timestamp, limit: u32) -> Result<u32> {
-        let inner = self.inner();
+        let inner = self.store();
         let work = async move { inner.expire(now, limit).await };
         self.gate.pass("ledger.expire", || now.to_string(), work, nothing).await
     }
 
     async fn shorten_holds(&self, latest: Timestamp) -> Result<()> {
-        let inner = self.inner();
+        let inner = self.store();
         let work = async move { inner.shorten_holds(latest).await };
         self.gate.pass("ledger.shorten_holds", || latest.to_string(), work, nothing).await
     }
 
     async fn entries(&self, wallet: &WalletId, page: PageRequest) -> Result<Page<Entry>> {
-        let (inner, wallet) = (self.inner(), wallet.clone());
+        let (inner, wallet) = (self.store(), wallet.clone());
         let what = wallet.to_string();
         let work = async move { inner.entries(&wallet, page).await };
         self.gate.pass("ledger.entries", || what, work, nothing).await
     }
 
+    async fn recent_entries(&self, wallet: &WalletId, page: PageRequest) -> Result<Page<Entry>> {
+        let (inner, wallet) = (self.store(), wallet.clone());
+        let what = wallet.to_string();
+        let work = async move { inner.recent_entries(&wallet, page).await };
+        self.gate.pass("ledger.recent_entries", || what, work, nothing).await
+    }
+
     async fn wallets(&self, page: PageRequest) -> Result<Page<Balance>> {
-        let inner = self.inner();
+        let inner = self.store();
         self.gate.pass("ledger.wallets", String::new, async move { inner.wallets(page).await }, nothing).await
     }
 }

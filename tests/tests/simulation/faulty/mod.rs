@@ -1,5 +1,5 @@
-//! The storage ports behind the gate. A method that is not written out is the default one, which the store may
-//! override.
+//! The storage ports behind the gate. A method of the archive or the ledger that is not written out is the store's,
+//! without faults; a method of another port is the default one, which the store may override.
 
 mod archive;
 mod directory;

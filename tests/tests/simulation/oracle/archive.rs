@@ -4,7 +4,10 @@ use std::{sync::Arc, time::Duration};
 
 use transcript_core::{
     Timestamp,
-    archive::{FetchLease, FindOutcome, LeaseOutcome, StoredTranscript, TrackSelector, content_digest},
+    archive::{
+        FetchLease, FindOutcome, LeaseOutcome, StoredBody, StoredTranscript, TrackSelector, content_digest,
+    },
+    body::segments,
     ids::Holder,
     transcript::LanguageTag,
     video::VideoId,
@@ -82,6 +85,21 @@ impl Oracle {
         }
         if !was_archived {
             self.report(format_args!("a response for {video} was never archived"));
+        }
+    }
+
+    /// Checks a stored body that a caller received.
+    pub(crate) fn check_body(&self, video: &VideoId, body: &StoredBody) {
+        let json = zstd::decode_all(&*body.segments).unwrap_or_default();
+        let segments = segments::read(&json).unwrap_or_default();
+        let is_archived = |stored: &StoredTranscript| {
+            let words = stored.transcript.segments.iter().map(|segment| &segment.text);
+            stored.transcript.video == *video
+                && stored.content_sha256 == body.content_sha256
+                && segments.iter().map(|segment| &segment.text).eq(words)
+        };
+        if !self.facts().archived.iter().any(is_archived) {
+            self.report(format_args!("a stored body of {video} was never archived"));
         }
     }
 

@@ -155,8 +155,9 @@ fn check_names(message: &str, video: &str) {
     for part in [
         &format!("video_site/{video}"),
         "(en)",
-        "verbatim archive verify --repair",
+        "verbatim archive verify --repair refetch",
         "verbatim archive refresh",
+        "verbatim import",
         "verbatim archive delete",
     ] {
         assert!(message.contains(part), "{part}: {message}");
