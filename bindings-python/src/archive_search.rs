@@ -24,7 +24,7 @@ pub(crate) fn params(
 ) -> PyResult<SearchParams> {
     let language = language.as_deref().map(LanguageTag::parse).transpose();
     let platform_of = |name: String| {
-        let names = || Platform::ALL.map(Platform::as_str).join(", ");
+        let names = || Platform::input_names().join(", ");
         Platform::parse(&name).ok_or_else(|| {
             PyValueError::new_err(format!("platform must be one of {}, not {name:?}", names()))
         })

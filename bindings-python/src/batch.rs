@@ -1,7 +1,10 @@
 //! Concurrent calls, whose results are returned in the order of completion.
 
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -10,9 +13,10 @@ use pyo3::{
     prelude::*,
 };
 use tokio::{sync, task::AbortHandle};
+use verbatim::service::{ServiceError, ServiceReply, ServiceResult};
 
 use crate::{
-    exceptions::BindingError,
+    exceptions::{BindingError, interrupted, link_error},
     options,
     pending::{Finisher, PendingCall},
     runtime::{self, PerProcess},
@@ -43,13 +47,13 @@ impl Drop for BatchItem {
 #[pyclass(frozen, module = "verbatim_transcripts._native")]
 pub(crate) struct Batch {
     state: PerProcess<BatchItem>,
-    /// Waits for paused sources.
+    /// Waits for paused sources, or for a server.
     pub(crate) waits: verbatim::Batch,
 }
 
 #[pymethods]
 impl Batch {
-    /// A batch that waits at most `max_wait` seconds for paused sources; `None`: the default of the facade.
+    /// A batch that waits at most `max_wait` seconds for paused sources or a server; `None`: the default of the facade.
     #[new]
     fn new(#[pyo3(from_py_with = options::extract::<Option<f64>>)] max_wait: Option<f64>) -> PyResult<Self> {
         let waits = match max_wait.map(Duration::try_from_secs_f64) {
@@ -61,18 +65,6 @@ impl Batch {
         let receiver = Arc::new(sync::Mutex::new(receiver));
         let state = PerProcess::new(BatchItem { tasks: Mutex::default(), sender, receiver });
         Ok(Self { state, waits })
-    }
-
-    /// A call that ends after some seconds, with `None`.
-    #[staticmethod]
-    fn pause(seconds: f64) -> PyResult<PendingCall> {
-        let pause = Duration::try_from_secs_f64(seconds);
-        let pause = pause.map_err(|_| PyValueError::new_err("a pause must be a number of seconds from 0"))?;
-        let work = async move {
-            tokio::time::sleep(pause).await;
-            Ok(())
-        };
-        Ok(PendingCall::new(work, |py, ()| Ok(py.None())))
     }
 
     /// Starts a call under a number.
@@ -114,9 +106,40 @@ impl Batch {
 }
 
 impl Batch {
+    /// The waits of a batch; without one a call does not wait.
+    pub(crate) fn waits_of(batch: Option<&Bound<'_, Self>>) -> verbatim::Batch {
+        batch.map_or_else(|| verbatim::Batch::new(Duration::ZERO), |batch| batch.get().waits.clone())
+    }
+
     fn state(&self) -> PyResult<&BatchItem> {
         self.state.get().ok_or_else(|| PyRuntimeError::new_err("the batch belongs to another process"))
     }
+}
+
+/// As [`verbatim::Batch::call_service`], for a link. Once the object is closed, a call that waited is not sent.
+pub(crate) async fn call_service<T, F>(
+    waits: &verbatim::Batch,
+    is_closed: &AtomicBool,
+    link: &str,
+    call: impl Fn() -> F + Send + Sync,
+    reason: impl Fn(&T) -> Option<&str> + Send,
+) -> Result<ServiceReply<T>, BindingError>
+where
+    F: Future<Output = ServiceResult<T>> + Send,
+    T: Send,
+{
+    let is_refused = AtomicBool::new(false);
+    let open_call = || async {
+        if is_closed.load(Ordering::Acquire) {
+            is_refused.store(true, Ordering::Release);
+            return Err(ServiceError::unsupported("the object is closed"));
+        }
+        call().await
+    };
+    let reply = waits.call_service(open_call, reason).await;
+    reply.map_err(|error| {
+        if is_refused.load(Ordering::Acquire) { BindingError::Closed } else { link_error(link, error).into() }
+    })
 }
 
 /// Sends the result of a call, also when the call panics or is aborted.
@@ -128,9 +151,8 @@ struct CompletionGuard {
 
 impl Drop for CompletionGuard {
     fn drop(&mut self) {
-        let interrupted =
-            || Box::new(|_: Python<'_>| Err(PyRuntimeError::new_err("the call was interrupted"))) as Finisher;
+        let done = self.done.take().unwrap_or_else(|| Box::new(|_| Err(interrupted())));
         // The receiver is gone after the batch was dropped.
-        let _ = self.sender.send((self.number, self.done.take().unwrap_or_else(interrupted)));
+        let _ = self.sender.send((self.number, done));
     }
 }

@@ -28,6 +28,7 @@ use verbatim::service::{
 };
 
 use crate::{
+    batch::{self, Batch},
     exceptions::{BindingError, core_exception, link_error},
     jobs,
     languages::{Languages, first_available, look_up_first, text_first},
@@ -52,13 +53,13 @@ pub(crate) struct Connection {
     target: Target,
     /// Locked briefly and only while attached to the interpreter.
     key: Mutex<Option<String>>,
-    is_closed: AtomicBool,
+    is_closed: Arc<AtomicBool>,
 }
 
 impl Connection {
     /// A connection to the service in the process.
     pub(crate) fn local(lazy: Arc<LazyVerbatim>, key: Option<String>) -> Self {
-        Self { target: Target::Local(lazy), key: Mutex::new(key), is_closed: AtomicBool::default() }
+        Self { target: Target::Local(lazy), key: Mutex::new(key), is_closed: Arc::default() }
     }
 
     fn lock_key(&self) -> MutexGuard<'_, Option<String>> {
@@ -66,7 +67,7 @@ impl Connection {
     }
 
     /// The caller of a request.
-    fn caller(&self) -> Caller {
+    pub(crate) fn caller(&self) -> Caller {
         Caller { key: self.lock_key().clone(), ..Caller::default() }
     }
 
@@ -89,7 +90,7 @@ impl Connection {
     }
 
     /// Returns a call of the service, and the conversion of its reply to a Python object.
-    fn call<T, F>(
+    fn call<T, E, F>(
         &self,
         py: Python<'_>,
         caller: Caller,
@@ -98,7 +99,8 @@ impl Connection {
     ) -> PyResult<PendingCall>
     where
         T: Send + 'static,
-        F: Future<Output = ServiceResult<T>> + Send + 'static,
+        BindingError: From<E>,
+        F: Future<Output = Result<ServiceReply<T>, E>> + Send + 'static,
     {
         if self.is_closed.load(Ordering::Acquire) {
             return Err(BindingError::Closed.into_py_err(py));
@@ -117,7 +119,7 @@ impl Connection {
     }
 
     /// Returns a call whose reply is JSON for Python.
-    fn json<T, F>(
+    pub(crate) fn json<T, F>(
         &self,
         py: Python<'_>,
         caller: Caller,
@@ -201,7 +203,7 @@ impl Connection {
         Ok(Self {
             target: Target::Server { options, client },
             key: Mutex::new(key),
-            is_closed: AtomicBool::default(),
+            is_closed: Arc::default(),
         })
     }
 
@@ -229,23 +231,29 @@ impl Connection {
         Ok(())
     }
 
-    /// The lookup in the first available language.
+    /// The lookup in the first available language. With a batch it waits while the server refuses it.
+    #[pyo3(signature = (link, languages, src, batch=None))]
     fn lookup(
         &self,
         py: Python<'_>,
         link: String,
         languages: Option<Languages>,
         src: Option<String>,
+        batch: Option<&Bound<'_, Batch>>,
     ) -> PyResult<PendingCall> {
+        let (waits, is_closed) = (Batch::waits_of(batch), Arc::clone(&self.is_closed));
         let languages = Languages::parse_tags(py, languages)?;
-        let caller = Caller { src: parse_tag(src)?, ..self.caller() };
+        let caller = Caller { src: parse_tag(py, src)?, ..self.caller() };
         let lookup = ServiceLookup { words: true, description: true, ..ServiceLookup::url(link.as_str()) };
         self.call(
             py,
             caller,
             |service, caller| async move {
-                let reply = look_up_first(service.as_ref(), &caller, lookup, languages).await;
-                reply.map_err(|error| link_error(&link, error))
+                let look_up = || look_up_first(service.as_ref(), &caller, lookup.clone(), languages.clone());
+                batch::call_service(&waits, &is_closed, &link, look_up, |reply| {
+                    reply.result.failure_reason.as_deref()
+                })
+                .await
             },
             |py, ServiceReply { body, meta }| {
                 let transcript = body
@@ -269,7 +277,7 @@ impl Connection {
         let format = TextFormat::from_wire(format).ok_or_else(|| {
             PyValueError::new_err(format!("format must be 'text', 'md', 'srt' or 'vtt', not {format:?}"))
         })?;
-        let caller = Caller { src: parse_tag(src)?, ..self.caller() };
+        let caller = Caller { src: parse_tag(py, src)?, ..self.caller() };
         let lookup = ServiceLookup::url(link.as_str());
         self.call(
             py,
@@ -332,14 +340,17 @@ impl Connection {
         self.json(py, self.caller(), |service, caller| async move { service.rotate_key(&caller).await })
     }
 
-    /// The transcript in the first available language: `(transcript, metadata)`.
+    /// The transcript in the first available language: `(transcript, metadata)`. A batch is that of [`Self::lookup`].
+    #[pyo3(signature = (link, languages, idempotency_key, batch=None))]
     fn transcript(
         &self,
         py: Python<'_>,
         link: String,
         languages: Option<Languages>,
         idempotency_key: Option<String>,
+        batch: Option<&Bound<'_, Batch>>,
     ) -> PyResult<PendingCall> {
+        let (waits, is_closed) = (Batch::waits_of(batch), Arc::clone(&self.is_closed));
         let languages = languages.map_or(Ok(Vec::new()), Languages::into_list)?;
         if idempotency_key.is_some() && languages.len() > 1 {
             return Err(PyValueError::new_err(
@@ -350,12 +361,14 @@ impl Connection {
             py,
             self.caller_once(idempotency_key),
             |service, caller| async move {
-                let reply = first_available(service.as_ref(), &caller, link.clone(), languages).await;
-                let ServiceReply { body, meta } = reply.map_err(|error| link_error(&link, error))?;
-                let is_cached = meta.is_cached.unwrap_or(false);
-                let details = Arc::clone(&body.details);
-                let transcript = Transcript::from_core(v1_transcript(body), details, is_cached);
-                Ok(ServiceReply { body: transcript, meta })
+                let fetch = || first_available(service.as_ref(), &caller, link.clone(), languages.clone());
+                let reply = batch::call_service(&waits, &is_closed, &link, fetch, |_| None).await;
+                reply.map(|ServiceReply { body, meta }| {
+                    let is_cached = meta.is_cached.unwrap_or(false);
+                    let details = Arc::clone(&body.details);
+                    let body = Transcript::from_core(v1_transcript(body), details, is_cached);
+                    ServiceReply { body, meta }
+                })
             },
             |py, ServiceReply { body, meta }| {
                 let transcript = Bound::new(py, body)?;
@@ -443,7 +456,7 @@ impl Connection {
             self.caller(),
             |service, caller| async move {
                 let ServiceReply { body, meta } = service.job_results(&caller, &id, page).await?;
-                Ok(ServiceReply { body: jobs::read_results(body)?, meta })
+                jobs::read_results(body).map(|body| ServiceReply { body, meta })
             },
             |py, ServiceReply { body, .. }| jobs::results_object(py, body),
         )
@@ -481,8 +494,7 @@ impl Connection {
 }
 
 /// The attribution tag with this name.
-fn parse_tag(name: Option<String>) -> PyResult<Option<AttributionTag>> {
-    let Some(name) = name else { return Ok(None) };
-    let tag = AttributionTag::from_wire(&name);
-    tag.map(Some).ok_or_else(|| PyValueError::new_err(format!("unknown attribution tag {name:?}")))
+fn parse_tag(py: Python<'_>, name: Option<String>) -> PyResult<Option<AttributionTag>> {
+    let tag = name.as_deref().map(AttributionTag::parse).transpose();
+    tag.map_err(|error| core_exception(py, &error))
 }

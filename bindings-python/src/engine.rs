@@ -11,9 +11,11 @@ use transcript_core::{
     PageRequest,
     archive::ArchivedTrack,
     ids::{Cursor, GrantId},
+    transcript::LanguageTag,
 };
 use verbatim::{
     GetOutcome, GetRequest, ImportEffect, ImportOutcome, ImportRequest, RefreshOutcome, SearchRequest,
+    withdrawal_to_json,
 };
 
 use crate::{
@@ -63,6 +65,24 @@ fn get_request(
         archived_only: !fetch,
         timeout: timeout.map(|timeout| options::duration("timeout", timeout)).transpose()?,
     })
+}
+
+/// Checks the arguments that all links of a batch have in common, before its first result.
+///
+/// # Errors
+/// As [`get_request`]; `InvalidInput` for a malformed language.
+#[pyfunction]
+pub(crate) fn _check_call(
+    py: Python<'_>,
+    languages: Option<Languages>,
+    translated: bool,
+    fetch: bool,
+    #[pyo3(from_py_with = options::extract::<Option<f64>>)] timeout: Option<f64>,
+) -> PyResult<()> {
+    let request = get_request(String::new(), languages, translated, fetch, timeout)?;
+    let mut tags = request.language.iter().chain(&request.other_languages);
+    let checked = tags.try_for_each(|tag| LanguageTag::parse(tag).map(drop));
+    checked.map_err(|error| core_exception(py, &error))
 }
 
 /// A transcript as a Python object.
@@ -335,7 +355,7 @@ impl Engine {
                 let video = &export.stored.transcript.video;
                 let transcript = Bound::new(py, Transcript::from_stored(&export.stored, true))?;
                 let json = export.to_json().map_err(|error| core_exception(py, &error))?;
-                (video.platform().name(), video.id(), export.name(), transcript, json).into_pyobject(py)
+                (video.platform().as_str(), video.id(), export.name(), transcript, json).into_pyobject(py)
             });
             let exports = exports.collect::<PyResult<Vec<_>>>()?;
             let unreadable = page.items.iter().flat_map(|video| &video.unreadable);
@@ -343,6 +363,22 @@ impl Engine {
                 unreadable.map(|track| core_exception(py, &track.error).into_value(py)).collect();
             let next = page.next.map(|cursor| cursor.as_str().to_owned());
             Ok((exports, unreadable, next).into_pyobject(py)?.into_any().unbind())
+        }))
+    }
+
+    /// One page of the withdrawn videos: `([(platform, video, JSON)], cursor of the next page or None)`.
+    fn withdrawals(&self, py: Python<'_>, after: Option<String>, limit: u32) -> PyResult<PendingCall> {
+        let open = self.lazy.open(py)?;
+        let page = PageRequest { after: after.map(Cursor::new), limit };
+        let work = async move { Ok(open.await?.archive().list_withdrawn(page).await?) };
+        Ok(PendingCall::new(work, |py, page| {
+            let withdrawals = page.items.iter().map(|video| {
+                let json = withdrawal_to_json(video).map_err(|error| core_exception(py, &error))?;
+                (video.platform().as_str(), video.id(), json).into_pyobject(py)
+            });
+            let withdrawals = withdrawals.collect::<PyResult<Vec<_>>>()?;
+            let next = page.next.map(|cursor| cursor.as_str().to_owned());
+            Ok((withdrawals, next).into_pyobject(py)?.into_any().unbind())
         }))
     }
 
@@ -421,7 +457,7 @@ impl Engine {
 
 /// An import outcome as `(language, segments, effect, unreadable, left out)`.
 fn import_tuple(py: Python<'_>, imported: &ImportOutcome) -> PyResult<Py<PyAny>> {
-    let name = match imported.effect() {
+    let name = match imported.withdrawal.unwrap_or_else(|| imported.effect()) {
         ImportEffect::Added => "added",
         ImportEffect::Replaced => "replaced",
         ImportEffect::Kept => "kept",

@@ -105,8 +105,10 @@ fn push(event: Event) {
     {
         // Attaching can block for long: not on a runtime thread.
         runtime.spawn_blocking(|| {
-            // An interpreter that exits gets no events.
-            let _failed = attached(start_delivery);
+            // An interpreter that exits gets no events on other threads.
+            if attached(start_delivery).is_none_or(|started| started.is_err()) {
+                IS_SCHEDULED.store(false, Ordering::Release);
+            }
         });
     }
 }
@@ -121,7 +123,7 @@ fn start_delivery(py: Python<'_>) -> PyResult<()> {
 #[pyfunction]
 pub(crate) fn _deliver_events(py: Python<'_>) {
     IS_SCHEDULED.store(false, Ordering::Release);
-    deliver_queue(py);
+    deliver_queue(py, true);
 }
 
 /// Drops the events of the parent after a fork.
@@ -134,37 +136,54 @@ pub(crate) fn clear_after_fork() {
     }
 }
 
-/// As [`_deliver_events`], after each call. Then no event of the call is left, not even with another thread.
+/// As [`_deliver_events`], after each call and at exit. Then no event of the call is left, unless a hook takes too long.
 pub(crate) fn flush(py: Python<'_>) {
-    deliver_queue(py);
+    // A hook may wait for the caller, so another thread runs it; at the exit of the interpreter there may be none.
+    let is_left = !deliver_queue(py, false);
+    if is_left && !schedule(py) {
+        deliver_queue(py, true);
+    }
     // A hook that makes a call does not wait for itself.
-    if DELIVERIES.load(Ordering::Acquire) > 0 && !IS_DELIVERING.get() {
-        py.detach(wait_for_deliveries);
+    if !IS_DELIVERING.get() && (is_left || DELIVERIES.load(Ordering::Acquire) > 0) {
+        py.detach(|| wait_for_deliveries(is_left));
+        // The thread that was to deliver them may not have started.
+        if is_left && !schedule(py) {
+            deliver_queue(py, true);
+        }
     }
 }
 
 /// Lets another thread deliver the recorded events.
 ///
-/// For the thread of an event loop, which a slow hook would block.
-pub(crate) fn schedule(py: Python<'_>) {
+/// Returns whether it does: for the thread of an event loop, or of a plain call, which a slow hook would block.
+pub(crate) fn schedule(py: Python<'_>) -> bool {
     let is_empty = LENGTH.load(Ordering::Acquire) == 0;
     if !is_empty && !IS_SCHEDULED.swap(true, Ordering::AcqRel) && start_delivery(py).is_err() {
         IS_SCHEDULED.store(false, Ordering::Release);
+        return false;
     }
+    true
 }
 
 /// Whether no event is left; otherwise another thread delivers them, as with [`schedule`].
 pub(crate) fn is_flushed(py: Python<'_>) -> bool {
-    let is_empty = LENGTH.load(Ordering::Acquire) == 0;
+    let has_events = has_events();
     schedule(py);
     // A hook that makes a call does not wait for itself.
-    IS_DELIVERING.get() || (is_empty && DELIVERIES.load(Ordering::Acquire) == 0)
+    IS_DELIVERING.get() || !has_events
 }
 
-/// Waits for the hooks and handlers that other threads run, unless that takes too long.
-fn wait_for_deliveries() {
+/// Whether an event waits for Python, or a thread passes one to it.
+fn has_events() -> bool {
+    LENGTH.load(Ordering::Acquire) > 0 || DELIVERIES.load(Ordering::Acquire) > 0
+}
+
+/// Waits for the hooks and handlers that other threads run or, if events are left to them, will run, unless that takes
+/// too long.
+fn wait_for_deliveries(is_left: bool) {
     let start = Instant::now();
-    while DELIVERIES.load(Ordering::Acquire) > 0 && start.elapsed() < DELIVERY_WAIT_MAX {
+    let is_waiting = || DELIVERIES.load(Ordering::Acquire) > 0 || (is_left && has_events());
+    while is_waiting() && start.elapsed() < DELIVERY_WAIT_MAX {
         thread::sleep(Duration::from_millis(1));
     }
 }
@@ -191,22 +210,29 @@ impl Drop for DeliveryGuard {
     }
 }
 
-fn deliver_queue(py: Python<'_>) {
+/// Passes the recorded events to Python on this thread.
+///
+/// Returns `false`, and leaves them all, if one is for a hook and hooks may not run.
+fn deliver_queue(py: Python<'_>, may_run_hooks: bool) -> bool {
     if LENGTH.load(Ordering::Acquire) == 0 {
-        return;
+        return true;
     }
     // Before the queue is empty, so that another thread sees the one or the other.
     let _guard = DeliveryGuard::new();
-    let events = lock_queue().map(|mut queue| {
-        LENGTH.store(0, Ordering::Release);
-        std::mem::take(&mut *queue)
-    });
-    for event in events.into_iter().flatten() {
+    let Some(mut queue) = lock_queue() else { return true };
+    if !may_run_hooks && queue.iter().any(|event| event.hook.is_some()) {
+        return false;
+    }
+    LENGTH.store(0, Ordering::Release);
+    let events = std::mem::take(&mut *queue);
+    drop(queue);
+    for event in events {
         // `deliver` catches the exceptions of hooks and handlers, and an interrupt must not lose a result.
         if let Err(error) = deliver(py, event) {
             error.write_unraisable(py, None);
         }
     }
+    true
 }
 
 fn deliver(py: Python<'_>, event: Event) -> PyResult<()> {

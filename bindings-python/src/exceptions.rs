@@ -51,10 +51,15 @@ impl BindingError {
             Self::Missing(missing) => unavailable(py, &missing),
             Self::List(failure) => video_list::list_exception(py, &failure),
             Self::Service(error) => service_exception(py, &error),
-            Self::Interrupted => PyRuntimeError::new_err("the call was interrupted"),
+            Self::Interrupted => interrupted(),
             Self::Closed => exception(py, "ClosedError", "the object is closed", []),
         }
     }
+}
+
+/// The exception of a call that panicked or was aborted.
+pub(crate) fn interrupted() -> PyErr {
+    PyRuntimeError::new_err("the call was interrupted")
 }
 
 /// An attribute of an exception, passed as a keyword argument.

@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 
 mod archive_search;
 mod batch;
+mod client_search;
 mod components;
 mod conformance;
 mod connection;
@@ -38,10 +39,11 @@ mod _native {
     #[pymodule_export]
     use crate::{
         batch::Batch,
+        client_search::_search_service,
         conformance::{_cases, _content_digest, _run_case},
         connection::Connection,
         data::_linked_video,
-        engine::Engine,
+        engine::{_check_call, Engine},
         events::_deliver_events,
         jobs::_verify_webhook,
         lifecycle::{_after_fork, _after_fork_in_child, _at_exit, _before_fork},

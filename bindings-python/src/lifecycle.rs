@@ -126,6 +126,8 @@ pub(crate) fn _after_fork_in_child() {
 /// Runs before the interpreter exits: only threads that are attached already stay attached.
 #[pyfunction]
 pub(crate) fn _at_exit(py: Python<'_>) {
+    // The threads that run hooks end with the interpreter.
+    events::flush(py);
     EXITING_THREAD.store(THREAD.with(|thread| *thread), Ordering::Release);
     IS_EXITING.store(true, Ordering::Release);
     py.detach(|| {

@@ -22,7 +22,7 @@ use tokio::{runtime::Handle, task::AbortHandle};
 
 use crate::{
     events,
-    exceptions::BindingError,
+    exceptions::{BindingError, interrupted},
     lifecycle::{self, WorkGuard},
     runtime::{self, Runtimes},
 };
@@ -170,7 +170,7 @@ fn wait_until_ready<T: Send>(py: Python<'_>, mut poll: impl FnMut() -> Poll<T> +
         match polled {
             Ok(Poll::Ready(done)) => return Ok(done),
             Ok(Poll::Pending) => py.check_signals()?,
-            Err(_) => return Err(PyRuntimeError::new_err("the call was interrupted")),
+            Err(_) => return Err(interrupted()),
         }
     }
 }
@@ -287,7 +287,7 @@ impl LoopWaiter {
 
 impl Drop for LoopWaiter {
     fn drop(&mut self) {
-        self.send(Box::new(|_| Err(PyRuntimeError::new_err("the call was interrupted"))));
+        self.send(Box::new(|_| Err(interrupted())));
     }
 }
 

@@ -50,16 +50,20 @@ JOB = {
 
 
 class RestartingServer(FakeServer):
-    """A server that reacts to requests with these statuses, of HTTP or of its job. Then the job is completed."""
+    """A server that reacts to requests with these statuses, of HTTP or of its job, or bodies, and then with `final`."""
 
-    def __init__(self, reactions, retry_after=None):
+    def __init__(self, reactions, retry_after=None, final="completed"):
         statuses = self.statuses = list(reactions)
+        lock = threading.Lock()
 
         class JobHandler(Handler):
             def do_GET(self):
-                status = statuses.pop(0) if statuses else "completed"
+                with lock:
+                    status = statuses.pop(0) if statuses else final
                 if isinstance(status, str):
                     self.respond(200, json.dumps({**JOB, "status": status}), {})
+                elif isinstance(status, dict):
+                    self.respond(200, json.dumps(status), {"retry-after": retry_after})
                 elif status is not None:
                     body = json.dumps({"error": "No.", "code": status})
                     self.respond(status, body, {"retry-after": retry_after})

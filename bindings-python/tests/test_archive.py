@@ -156,20 +156,20 @@ def test_archived_yields_every_transcript(filled):
 def test_export_and_import_folder_keep_transcripts(filled, tmp_path):
     assert filled.export(tmp_path) == 231
     assert filled.export(tmp_path / "subtitles", "srt") == 231
-    assert (tmp_path / "subtitles" / "YouTube" / "00000000007.en.srt").read_text() == filled.get("00000000007").to_srt()
+    assert (tmp_path / "subtitles" / "video_site" / "00000000007" / "en.srt").read_text() == filled.get("00000000007").to_srt()
     with Transcripts(suppliers=[]) as other:
         outcomes = other.import_folder(tmp_path)
         assert len(outcomes) == 231 and {each.effect for each in outcomes} == {"added"}
         assert list(other.archived()) == list(filled.archived())
         assert {each.effect for each in other.import_folder(tmp_path)} == {"unchanged"}
-    (tmp_path / "YouTube" / "zz.json").write_text("{}")
+    (tmp_path / "video_site" / "zz.json").write_text("{}")
     for call in (filled.import_folder, lambda folder: asyncio.run(filled.aimport_folder(folder))):
         with pytest.raises(vt.InvalidInput, match=r"zz\.json"):
             call(tmp_path)
         with pytest.raises(FileNotFoundError, match="nowhere"):
             call(tmp_path / "nowhere")
         with pytest.raises(NotADirectoryError, match="zz"):
-            call(tmp_path / "YouTube" / "zz.json")
+            call(tmp_path / "video_site" / "zz.json")
     for call in (filled.export, lambda *arguments: asyncio.run(filled.aexport(*arguments))):
         with pytest.raises(ValueError, match="format"):
             call(tmp_path, "pdf")
@@ -202,8 +202,12 @@ def test_export_continues_past_damaged_transcript(tmp_path):
             with pytest.raises(vt.StorageCorrupt, match="not exported.*00000000000") as raised:
                 call(tmp_path / format, format)
             assert isinstance(raised.value.__cause__, vt.StorageCorrupt)
-            names = {path.name for path in (tmp_path / format).rglob("*.*")}
-            assert names == {f"{number:011}.en.{format}" for number in range(120)}
+            names = {f"{path.parent.name}/{path.name}" for path in (tmp_path / format).rglob("*.*")}
+            assert names == {f"{number:011}/en.{format}" for number in range(120)}
+            # A file that is kept does not hide the damage.
+            next((tmp_path / format).rglob(f"en.{format}")).write_text("")
+            with pytest.raises(vt.StorageCorrupt, match="not exported.*00000000000"):
+                call(tmp_path / format, format)
 
 
 def test_export_reports_videos_that_cannot_be_listed(tmp_path):
@@ -221,8 +225,8 @@ def test_export_reports_videos_that_cannot_be_listed(tmp_path):
         for call in (transcripts.export, lambda *arguments: asyncio.run(transcripts.aexport(*arguments))):
             with pytest.raises(vt.StorageCorrupt, match="1 videos cannot be listed"):
                 call(tmp_path / "json")
-            names = {path.name for path in (tmp_path / "json").rglob("*.*")}
-            assert names == {"00000000000.en.json", "00000000002.en.json"}
+            names = {path.parent.name for path in (tmp_path / "json").rglob("*.*")}
+            assert names == {"00000000000", "00000000002"}
 
 
 def test_export_of_changing_archive_reports_no_damage(tmp_path):
@@ -261,12 +265,83 @@ def test_export_that_fails_keeps_earlier_file(tmp_path, monkeypatch):
     with Transcripts(suppliers=[]) as transcripts:
         transcripts.import_("00000000000", SRT, lang="en")
         transcripts.export(tmp_path)
-        file = tmp_path / "YouTube" / "00000000000.en.json"
+        file = tmp_path / "video_site" / "00000000000" / "en.json"
         before = file.read_bytes()
         monkeypatch.setattr(type(file), "write_text", write_half)
         with pytest.raises(OSError, match="the disk is full"):
             transcripts.export(tmp_path)
         assert file.read_bytes() == before and list(file.parent.iterdir()) == [file]
+
+
+@pytest.mark.parametrize("call", ["export", "aexport"])
+def test_export_keeps_files_with_other_content(tmp_path, call):
+    def export(*arguments, **options):
+        done = getattr(transcripts, call)(*arguments, **options)
+        return asyncio.run(done) if call == "aexport" else done
+
+    file = tmp_path / "video_site" / "00000000000" / "en.srt"
+    with Transcripts(suppliers=[]) as transcripts:
+        for number in range(3):
+            transcripts.import_(f"{number:011}", SRT, lang="en")
+        assert export(tmp_path, "srt") == 3 == export(tmp_path, "srt")
+        written = file.read_bytes()
+        file.write_text("mine")
+        (file.parents[1] / "00000000002" / "en.srt").unlink()
+        with pytest.raises(FileExistsError, match=r"1 files .* option replace .*en\.srt") as raised:
+            export(tmp_path, "srt")
+        assert raised.value.filename == str(file) and file.read_text() == "mine"
+        assert len(list(tmp_path.rglob("*.*"))) == 3
+        assert export(tmp_path, "srt", replace=True) == 3 and file.read_bytes() == written
+
+
+@pytest.mark.parametrize("call", ["export", "aexport"])
+def test_export_and_import_folder_keep_withdrawals(tmp_path, call):
+    from custom_archive import CustomArchive
+
+    async def export(**options):
+        done = getattr(transcripts, call)(tmp_path, **options)
+        return await done if call == "aexport" else done
+
+    archive = CustomArchive()
+    with Transcripts(archive, suppliers=[]) as transcripts:
+        for number in range(2):
+            transcripts.import_(f"{number:011}", SRT, lang="zh")
+        first = next(iter(archive.records.values()))
+        first.withdrawn = True
+        assert asyncio.run(export()) == 1
+        names = {f"{path.parent.name}/{path.name}" for path in tmp_path.rglob("*.*")}
+        assert names == {f"{first.video['id']}/withdrawn.json", "00000000001/zh.json"}
+        with Transcripts(suppliers=[]) as other:
+            assert [each.effect for each in other.import_folder(tmp_path)] == ["added", "added"]
+            with pytest.raises(vt.WithdrawnVideo):
+                other.get(first.video["id"], "zh")
+        # The withdrawal has ended: only a replacement deletes its file.
+        first.withdrawn = False
+        with pytest.raises(FileExistsError, match="withdrawn"):
+            asyncio.run(export())
+        assert asyncio.run(export(replace=True)) == 2 and list(tmp_path.rglob("withdrawn.json")) == []
+
+
+def test_import_folder_of_withdrawn_video_imports_withdrawal_alone(tmp_path):
+    from custom_archive import CustomArchive
+
+    archive = CustomArchive()
+    with Transcripts(archive, suppliers=[]) as transcripts:
+        transcripts.import_(LINK, SRT, lang="en")
+        assert transcripts.export(tmp_path) == 1
+        next(iter(archive.records.values())).withdrawn = True
+        assert transcripts.export(tmp_path) == 0
+    (withdrawal,) = tmp_path.rglob("withdrawn.json")
+    assert withdrawal.with_name("en.json").exists()
+    with Transcripts(suppliers=[]) as other:
+        calls = (other.import_folder, lambda folder: asyncio.run(other.aimport_folder(folder)))
+        for call, effect in zip(calls, ("added", "unchanged"), strict=True):
+            assert [outcome.effect for outcome in call(tmp_path)] == [effect]
+            assert other.stats()["transcripts"] == 0
+        withdrawal.unlink()
+        for call in calls:
+            with pytest.raises(vt.ConflictError, match=r"en\.json: .*withdrawn"):
+                call(tmp_path)
 
 
 def test_export_of_translation_does_not_overwrite_captions(tmp_path):
@@ -292,7 +367,7 @@ def test_methods_that_wait_have_awaitable_twin():
     twins = {"import_": "aimport", "close": "aclose", "wait": "await_"}
     # What these return is iterated in both ways.
     iterated = {"search_videos", "playlist", "channel", "youtube_search"}
-    kinds = [(Transcripts, iterated), (vt.Service, {"client", *iterated}), (vt.Client, {"use_key", "jobs"})]
+    kinds = [(Transcripts, iterated), (vt.Service, {"client", *iterated}), (vt.Client, {"use_key", "jobs", "search"})]
     for kind, plain in (*kinds, (vt.Jobs, {"list", "results"})):
         names = {name for name in dir(kind) if not name.startswith("_")}
         waiting = {name for name in names if f"a{name}" not in names and name[1:] not in names and name not in plain}

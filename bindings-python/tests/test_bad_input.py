@@ -93,6 +93,36 @@ def test_numbers_out_of_range_raise_value_error(imported):
 
 
 @pytest.mark.parametrize(
+    "keywords",
+    [
+        {"concurrency": float("nan")},
+        {"concurrency": 1.5},
+        {"lang": 5},
+        {"lang": []},
+        {"lang": "no language"},
+        {"lang": float("nan")},
+        {"timeout": -1},
+        {"translated": "yes"},
+        {"fetch": 1},
+    ],
+)
+def test_get_many_wrong_argument_raises_before_first_result(imported, keywords):
+    for get_many in (imported.get_many, imported.aget_many):
+        with pytest.raises((TypeError, ValueError)):
+            get_many([LINK], **keywords)
+    if keywords.keys() & {"lang", "concurrency"}:
+        with vt.Client("https://verbatim.example") as client, pytest.raises((TypeError, ValueError)):
+            client.get_many([LINK], **keywords)
+
+
+def test_job_wait_timeout_that_never_ends_raises_value_error():
+    with vt.Client("https://verbatim.example", "vba_" + "a" * 43) as client:
+        for timeout in (float("nan"), -1):
+            with pytest.raises(ValueError, match="timeout must be"):
+                client.jobs.wait("job_1", timeout=timeout)
+
+
+@pytest.mark.parametrize(
     ("metadata", "expected"),
     [
         ({"title": "One"}, "metadata must be a VideoMetadata, not <class 'dict'>"),
@@ -153,12 +183,15 @@ def test_pending_call_second_wait_raises_runtime_error(imported):
 
 def test_exceptions_are_public_and_picklable():
     import pickle
-    import sys
 
-    for name in sys.modules["verbatim_transcripts._errors"].__all__:
+    from verbatim_transcripts import _errors
+
+    classes = [value for value in vars(_errors).values() if isinstance(value, type)]
+    errors = {kind.__name__: kind for kind in classes if issubclass(kind, vt.VerbatimError)}
+    assert errors.keys() - set(vt.__all__) == {"NoServer", "RefusedInput"}
+    for name in errors.keys() & set(vt.__all__):
         kind = getattr(vt, name)
-        assert name in vt.__all__
-        assert issubclass(kind, vt.VerbatimError) and kind.__module__ == "verbatim_transcripts" and kind.__doc__
+        assert kind is errors[name] and kind.__module__ == "verbatim_transcripts" and kind.__doc__
         error = kind("no_captions")
         error.retry_after = 3.0
         again = pickle.loads(pickle.dumps(error))

@@ -9,6 +9,7 @@ import re
 import socket
 import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from conftest import LINK, SRT, TARGET, Replay
@@ -346,43 +347,59 @@ def test_client_get_many_after_close_yields_failures(server):
     assert len(errors) == 3 and all(isinstance(error, vt.ClosedError) for error in errors[1:])
 
 
-def test_client_get_many_waits_while_server_refuses(server, monkeypatch):
-    client = Client(server.address)
-    convert, failures = client._convert, []
-
-    def refuse(link, value, error):
-        if failures:
-            raise failures.pop()
-        return convert(link, value, error)
+def test_client_get_many_waits_while_server_refuses():
+    lookup = {"platform": "video_site", "videoId": "dQw4w9WgXcQ", "available": False, "transcript": []}
+    throttled = {**lookup, "failureReason": "rate_limited", "failureMessage": "The platform throttles."}
+    segment = {"text": "Hello.", "start": 0, "duration": 1}
+    found = {**lookup, "available": True, "language": "en", "transcript": [segment]}
+    running = RestartingServer([], retry_after=0, final=found)
+    client = Client(running.address, retries=0)
 
     async def collect(links):
         return [result async for result in client.aget_many(links, in_order=True)]
 
-    monkeypatch.setattr(client, "_convert", refuse)
-    limited = vt.TooManyRequests("Too many requests.", 429, retry_after=0.2)
-    throttled = vt.RateLimited("The platform throttles.", "rate_limited", retry_after=0.2)
-    for refusals in ([limited] * 9, [throttled] * 3, [throttled, limited]):
-        failures[:] = refusals
-        started = time.monotonic()
-        results = list(client.get_many([LINK] * 20, concurrency=4))
-        assert time.monotonic() - started >= 0.2 and not failures
-        assert sorted(result.index for result in results) == list(range(20))
-        assert all(result.error is None for result in results)
-    failures[:] = [limited] * 3
-    assert [result.index for result in asyncio.run(collect([LINK] * 9)) if result.transcript] == list(range(9))
-    # A link that cannot be fetched is requested three times at most.
-    failures[:] = [throttled] * 4
-    assert [type(result.error) for result in client.get_many([LINK])] == [vt.RateLimited] and len(failures) == 1
-    failures[:] = [limited] * 4
-    assert [type(result.error) for result in client.get_many([LINK] * 4, max_wait=0)] == [vt.TooManyRequests] * 4
-    failures[:] = [vt.FetchFailed("A timeout.", "fetch_error")]
-    assert [type(result.error) for result in client.get_many([LINK])] == [vt.FetchFailed]
-    # The request may be charged: only its key makes a repetition free.
-    failures[:] = [vt.TooManyRequests("Too many requests.", 429, retry_after=0.2)]
-    failures[0].idempotency_key = "a" * 32
-    assert [result.error.idempotency_key for result in client.get_many([LINK])] == ["a" * 32]
+    try:
+        for refusals in ([429] * 9, [throttled] * 3, [throttled, 429]):
+            running.statuses[:] = refusals
+            started = time.monotonic()
+            results = list(client.get_many([LINK] * 20, concurrency=4))
+            assert time.monotonic() - started >= 0.1 and not running.statuses
+            assert sorted(result.index for result in results) == list(range(20))
+            assert all(result.error is None for result in results)
+        running.statuses[:] = [429] * 3
+        assert [result.index for result in asyncio.run(collect([LINK] * 9)) if result.transcript] == list(range(9))
+        # A link that cannot be fetched is requested three times at most.
+        running.statuses[:] = [throttled] * 4
+        errors = [result.error for result in client.get_many([LINK])]
+        assert [type(error) for error in errors] == [vt.RateLimited] and len(running.statuses) == 1
+        running.statuses[:] = [429] * 4
+        errors = [result.error for result in client.get_many([LINK] * 4, max_wait=0)]
+        assert [type(error) for error in errors] == [vt.TooManyRequests] * 4
+        # The request may be charged: only its key makes a repetition free.
+        running.statuses[:] = [None, 429]
+        (error,) = [result.error for result in Client(running.address, "vba_x", retries=1).get_many([LINK])]
+        assert isinstance(error, vt.TooManyRequests) and re.fullmatch("[0-9a-f]{32}", error.idempotency_key)
+    finally:
+        running.stop()
     with pytest.raises(ValueError, match="max_wait"):
         client.get_many([LINK], max_wait=-1)
+
+
+@pytest.mark.parametrize("key", [None, "vba_x"])
+def test_client_close_ends_calls_of_get_many_that_wait(key):
+    running = RestartingServer([429] * 3, retry_after=1)
+    client = Client(running.address, key, retries=0)
+    try:
+        with ThreadPoolExecutor(1) as pool:
+            results = pool.submit(lambda: list(client.get_many([LINK])))
+            while len(running.statuses) == 3 and not results.done():
+                time.sleep(0.01)
+            client.close()
+            (result,) = results.result(60)
+    finally:
+        running.stop()
+    # No request is sent after the one that the server refused.
+    assert isinstance(result.error, vt.ClosedError) and len(running.statuses) == 2
 
 
 def test_client_v1_languages_and_links(server):

@@ -13,6 +13,7 @@ from conftest import LINK, SRT
 import verbatim_transcripts as vt
 from verbatim_transcripts import Segment, SupplyError, Transcript
 from verbatim_transcripts import __main__ as command
+from verbatim_transcripts import _commands
 
 
 @pytest.fixture
@@ -84,6 +85,82 @@ def test_command_full_disk_is_one_line(tmp_path):
     assert done.returncode == 1 and "No space left" in done.stderr and done.stderr.count("\n") == 1
 
 
+@pytest.fixture
+def archive(tmp_path):
+    with vt.Transcripts(tmp_path / "archive.db", suppliers=[]) as transcripts:
+        transcripts.import_(LINK, SRT, lang="en", title="A quiet\x1b[2J day", author="Ann")
+    return ["--archive", "archive.db"]
+
+
+def test_command_search_prints_moments(run, archive):
+    done = run("search", "quiet", "here", *archive)
+    assert done.returncode == 0, done.stderr
+    title, moment, _ = done.stdout.split("\n", 2)
+    assert title == "A quiet [2J day - Ann"
+    assert moment == "https://www.youtube.com/watch?v=dQw4w9WgXcQ&t=1s\tIt is so quiet here."
+    assert run("search", *archive, "--", "quiet", "-here").stdout == "Nothing was found.\n"
+    assert "Did you mean: quiet" in run("search", "queit", *archive).stdout
+
+
+def test_command_search_names_video_without_title(run, tmp_path):
+    with vt.Transcripts(tmp_path / "archive.db", suppliers=[]) as transcripts:
+        transcripts.import_(LINK, SRT, lang="en")
+    assert run("search", "quiet", "--archive", "archive.db").stdout.startswith("YouTube dQw4w9WgXcQ\n")
+
+
+def test_command_one_line_keeps_joiners_within_words():
+    persian = "\u0645\u06cc\u200c\u0634\u0648\u062f"
+    assert _commands._one_line(f"a\x1b\n{persian} ") == f"a {persian}"
+
+
+def test_command_languages_prints_no_control_characters():
+    class OneTrack:
+        def languages(self, link, fetch):
+            return [vt.Track("en", "human", "a\x1b[2Jb", True, True)]
+
+    assert _commands.tracks(OneTrack(), LINK, False) == "en\thuman\ta [2Jb\n"
+
+
+def test_command_languages_lists_tracks(run, archive):
+    done = run("languages", LINK, "--no-fetch", *archive)
+    assert done.returncode == 0 and done.stdout == "en\thuman\n" == run(LINK, "--list", "--no-fetch", *archive).stdout
+    done = run("languages", "vb-tracks-0", "--no-fetch")
+    assert done.returncode == 0 and done.stdout == ""
+
+
+def test_command_export_and_import_copy_archive(run, archive, tmp_path):
+    done = run("export", "backup", *archive)
+    assert done.returncode == 0 and done.stdout == "1 transcripts are in backup\n", done.stderr
+    file = tmp_path / "backup" / "video_site" / "dQw4w9WgXcQ" / "en.json"
+    assert run("import", "backup", "--archive", "other.db").stdout == "1 added\n"
+    assert run("import", "backup", "--archive", "other.db").stdout == "1 unchanged\n"
+    file.write_text("{}")
+    done = run("export", "backup", *archive)
+    assert done.returncode == 1 and "option replace" in done.stderr and file.read_text() == "{}"
+    assert run("export", "backup", *archive, "--replace").returncode == 0 and file.read_text() != "{}"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (["search", "quiet"], "--archive"),
+        (["export"], "FOLDER"),
+        (["search", "quiet", "--archive", "a.db", "--limit", "0"], "must be 1 to 100"),
+        (["languages", "no link"], "not a link"),
+        ([LINK, "--lang", "no language"], "not a language tag"),
+    ],
+)
+def test_command_wrong_arguments_set_status(run, arguments, word):
+    done = run(*arguments)
+    assert done.returncode == 2 and word in done.stderr and "Traceback" not in done.stderr
+
+
+def test_command_help_names_every_command(run):
+    text = run("--help").stdout
+    for name in _commands.NAMES:
+        assert name in text and "--archive" in run(name, "--help").stdout
+
+
 class ThrottledOnceSupplier:
     """Refuses the first call for each video."""
 
@@ -106,7 +183,7 @@ class ThrottledOnceSupplier:
 def test_command_waits_for_throttling_platform(arguments, status, monkeypatch, capsys):
     links = [f"{number:011}" for number in range(20)]
     transcripts = vt.Transcripts(suppliers=[ThrottledOnceSupplier()])
-    monkeypatch.setattr(command, "shared", lambda: transcripts)
+    monkeypatch.setattr(_commands, "shared", lambda: transcripts)
     assert command.main([*links, *arguments]) == status
     captured = capsys.readouterr()
     if status == 0:
@@ -117,7 +194,7 @@ def test_command_waits_for_throttling_platform(arguments, status, monkeypatch, c
 
 def test_command_with_one_link_does_not_wait(monkeypatch, capsys):
     transcripts = vt.Transcripts(suppliers=[ThrottledOnceSupplier()])
-    monkeypatch.setattr(command, "shared", lambda: transcripts)
+    monkeypatch.setattr(_commands, "shared", lambda: transcripts)
     assert command.main([LINK]) == 3
     assert "Too many requests." in capsys.readouterr().err
 

@@ -48,8 +48,8 @@ def test_guide_examples_pass(path: pathlib.Path):
 
 
 def test_guide_names_every_exception():
-    text = GUIDES[0].read_text()
-    assert [name for name in _errors.__all__ if f"`{name}`" not in text] == []
+    text = GUIDES["guide"].read_text()
+    assert [name for name in vt.__all__ if name in vars(_errors) and f"`{name}`" not in text] == []
 
 
 def guide_program(path: pathlib.Path) -> str:
@@ -64,14 +64,19 @@ def doctest_program(path: pathlib.Path) -> str:
     return "\n".join(example.source for example in doctest.DocTestParser().get_examples(path.read_text()))
 
 
-GUIDES = [ROOT / "docs" / "python" / "README.md", ROOT / "bindings-python" / "README.md"]
+GUIDES = {
+    "guide": ROOT / "docs" / "python" / "README.md",
+    "package": ROOT / "bindings-python" / "README.md",
+    "repository": ROOT / "README.md",
+}
 
 
-@pytest.mark.parametrize("path", GUIDES, ids=["guide", "readme"])
-def test_guide_program_succeeds(path, server, replay, tmp_path):
-    program = guide_program(path)
+@pytest.mark.parametrize("name", GUIDES)
+def test_guide_program_succeeds(name, server, replay, tmp_path):
+    program = guide_program(GUIDES[name])
+    assert "verbatim_transcripts" in program
     client = vt.Client(server.address)
-    address = f"{path.parent.name}@example.org"
+    address = f"{name}@example.org"
     client.register(address)
     values = {
         "dQw4w9WgXcQ": "vb-tracks-0",
@@ -109,9 +114,9 @@ def test_guide_program_succeeds(path, server, replay, tmp_path):
 
 @pytest.mark.parametrize("checker", ["mypy", "pyright"])
 def test_guide_passes_strict_type_check(checker, tmp_path):
-    for path in GUIDES:
-        (tmp_path / f"{path.parent.name.replace('-', '_')}_blocks.py").write_text(guide_program(path))
-    (tmp_path / "examples.py").write_text(doctest_program(GUIDES[0]))
+    for name, path in GUIDES.items():
+        (tmp_path / f"{name}_blocks.py").write_text(guide_program(path))
+    (tmp_path / "examples.py").write_text(doctest_program(GUIDES["guide"]))
     (tmp_path / "example_script.py").write_text((ROOT / "docs" / "python" / "example.py").read_text())
     # An interactive example shows the value of an expression, and the variables of a guide are for its reader.
     shown = {"reportUnusedExpression": False, "reportUnusedVariable": False}

@@ -2,6 +2,8 @@
 
 import asyncio
 import logging
+import subprocess
+import sys
 import threading
 import time
 
@@ -170,6 +172,56 @@ def test_on_event_exception_does_not_change_result(records, caplog):
         time.sleep(0.1)
     record = next(record for record in caplog.records if "on_event raised" in record.getMessage())
     assert (record.event, record.fields["supplier"]) == ("stage", "good")
+
+
+def test_hook_that_waits_for_caller_does_not_block_it():
+    class Good:
+        name = "good"
+
+        def supply(self, request):
+            return Transcript(request.url, [Segment("Hello.", 0, 1)], language="en")
+
+    lock, hook_threads = threading.Lock(), set()
+
+    def hook(event):
+        hook_threads.add(threading.get_ident())
+        with lock:
+            pass
+
+    with Transcripts(suppliers=[Good()], on_event=hook) as transcripts:
+        for _ in range(3):
+            start = time.monotonic()
+            with lock:
+                assert transcripts.refresh(LINK).transcript.text == "Hello.\n"
+            assert time.monotonic() - start < 3
+    assert hook_threads and threading.get_ident() not in hook_threads
+
+
+#: The call returns after a second, before its hook does.
+SLOW_HOOK = """
+import time
+from verbatim_transcripts import Segment, Transcript, Transcripts
+
+class Good:
+    name = "good"
+
+    def supply(self, request):
+        return Transcript(request.url, [Segment("Hello.", 0, 1)], language="en")
+
+def hook(event):
+    if event.name == "supplier_call":
+        time.sleep(1.4)
+        print("called", flush=True)
+
+transcripts = Transcripts(suppliers=[Good()], on_event=hook)
+transcripts.get("dQw4w9WgXcQ")
+print("returned", flush=True)
+"""
+
+
+def test_exit_waits_for_slow_hook():
+    done = subprocess.run([sys.executable, "-c", SLOW_HOOK], capture_output=True, text=True, timeout=60)
+    assert done.stdout.splitlines() == ["returned", "called"], done.stderr
 
 
 async def test_slow_hook_does_not_block_event_loop():

@@ -174,6 +174,12 @@ def test_archive_damaged_row_raises_on_first_access(tmp_path):
                     access(found)
 
 
+def test_import_of_other_video_names_both(imported):
+    body = '{"aaaaaaaaaaa": [{"text": "Hello.", "start": 0, "duration": 1}]}'
+    with pytest.raises(vt.InvalidInput, match="names the video YouTube aaaaaaaaaaa, not YouTube dQw4w9WgXcQ"):
+        imported.import_(LINK, body, lang="en")
+
+
 def test_import_search_and_forget_succeed(imported, tmp_path):
     done = imported.import_(LINK, b"WEBVTT\n\n00:01.000 --> 00:02.000\nAnders.\n", lang="de")
     assert (done.language, done.segments, done.effect) == ("de", 1, "added")

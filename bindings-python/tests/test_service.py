@@ -101,6 +101,13 @@ def test_account_credits_are_charged_and_granted(service, mailer):
     assert asyncio.run(service.agrant("ann@example.org", 5, id="gift")) == before + 3
     with pytest.raises(vt.NotFoundError):
         service.grant("unknown@example.org", 5)
+    # An empty id, such as an empty column of a file, would grant again at every repeat.
+    for grant in (service.grant, lambda *args, **keywords: asyncio.run(service.agrant(*args, **keywords))):
+        with pytest.raises(vt.InvalidInput):
+            grant("ann@example.org", 5, id="")
+    with pytest.raises(vt.ServiceRefused):
+        client.get(LINK, "en", idempotency_key="")
+    assert client.me().credits_remaining == before + 3
     assert client.rotate_key() != key
     with pytest.raises(vt.Unauthorized):
         service.client(key).me()

@@ -71,6 +71,28 @@ def test_supplier_failure_raises_matching_exception(kind):
             assert raised.value.__cause__ is answer
 
 
+class OtherVideoSupplier(PlainSupplier):
+    def supply(self, request):
+        return Transcript("dQw4w9WgXcQ", [Segment("Hello.", 0, 1)], language="en")
+
+
+class SilentSupplier(PlainSupplier):
+    def supply(self, request):
+        text = "Hello." if request.video_id == "dQw4w9WgXcQ" else " "
+        return Transcript(request.url, [Segment(text, 0, 1)], language="en")
+
+
+@pytest.mark.parametrize("kind", [OtherVideoSupplier, SilentSupplier])
+def test_invalid_transcript_of_supplier_does_not_pause_it(kind):
+    links = [f"{number:011}" for number in range(8)]
+    with Transcripts(suppliers=[kind()]) as transcripts:
+        start = time.monotonic()
+        errors = [result.error for result in transcripts.get_many(links)]
+        assert [type(error) for error in errors] == [vt.FetchFailed] * 8 and time.monotonic() - start < 5
+        assert all("returned" in str(error) and "paused" not in str(error) for error in errors)
+        assert transcripts.get(LINK).text == "Hello.\n"
+
+
 @pytest.mark.parametrize(("reason", "kind"), [("live", vt.LiveVideo), ("upcoming", vt.UpcomingVideo)])
 def test_supplier_wait_ends_absence(reason, kind):
     # Each failure has the time until a retry reaches the supplier, also the first one.
@@ -110,7 +132,7 @@ def test_supplier_none_raises_no_captions():
 
 def test_supplier_other_video_is_rejected():
     other = PlainSupplier(Transcript("aaaaaaaaaaa", [Segment("x", 0)]))
-    with Transcripts(suppliers=[other]) as transcripts, pytest.raises(vt.RateLimited, match="another video"):
+    with Transcripts(suppliers=[other]) as transcripts, pytest.raises(vt.FetchFailed, match="another video"):
         transcripts.get(LINK)
 
 

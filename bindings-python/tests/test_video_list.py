@@ -142,6 +142,9 @@ def test_list_link_is_parsed_at_once(youtube):
         youtube.channel(CHANNEL, "home")
     with pytest.raises(ValueError, match="limit"):
         youtube.playlist(PLAYLIST, limit=0)
+    for limit in (2.5, 1.0, float("nan"), float("inf")):
+        with pytest.raises(TypeError):
+            youtube.playlist(PLAYLIST, limit=limit)
     with pytest.raises(ValueError, match="time zone"):
         youtube.playlist(PLAYLIST, since=datetime.datetime(2026, 1, 1))
     with pytest.raises(TypeError):

@@ -99,7 +99,7 @@ if TYPE_CHECKING:
         WebhookSecret,
     )
     from ._outcomes import ImportOutcome, RefreshOutcome, SearchHit
-    from ._search import ArchiveSearch, VideoHit, VideoMoment
+    from ._search import ArchiveSearch, ServerHit, ServerSearch, VideoHit, VideoMoment
     from ._ports import Archive, ChatModel, Directory, EmbeddingModel, KeyValueStore, Ledger, Mailer, Supplier
     from ._responses import (
         AccountInfo,
@@ -185,6 +185,8 @@ __all__ = [
     "SearchHit",
     "Segment",
     "Segments",
+    "ServerHit",
+    "ServerSearch",
     "Service",
     "ServiceConflict",
     "ServiceError",
@@ -230,61 +232,12 @@ __all__ = [
     "__version__",
 ]
 
-#: The modules of the other names. A name is imported on its first use: programs use few of them, and together they
-#: take several times as long as the native module.
+#: The modules of the names that are not exceptions. A name is imported on its first use: programs use few of them, and
+#: together they take several times as long as the native module.
 _MODULES = {
     "_batch": ("BatchFailure", "BatchResult", "BatchSuccess"),
     "_chunk": ("Chunk", "Track", "Word"),
     "_client": ("Client",),
-    "_errors": (
-        "AgeRestricted",
-        "ClosedError",
-        "ConflictError",
-        "FetchFailed",
-        "InvalidInput",
-        "InvalidSignature",
-        "JobTimeout",
-        "LanguageNotFound",
-        "ListFetchFailed",
-        "ListRateLimited",
-        "ListUnavailable",
-        "ListUnreadable",
-        "LiveVideo",
-        "LoginRequired",
-        "MembersOnly",
-        "MissingTab",
-        "NoCaptions",
-        "NotArchived",
-        "NotConfigured",
-        "NotFoundError",
-        "PaidVideo",
-        "PaymentRequired",
-        "PrivateList",
-        "PrivateVideo",
-        "RateLimited",
-        "RegionBlocked",
-        "RemovedList",
-        "RemovedVideo",
-        "ServiceConflict",
-        "ServiceError",
-        "ServiceNotFound",
-        "ServiceRefused",
-        "ServiceTimeout",
-        "ServiceUnreachable",
-        "StorageCorrupt",
-        "StorageError",
-        "StorageUnavailable",
-        "SupplyError",
-        "TooManyRequests",
-        "TranscriptUnavailable",
-        "Unauthorized",
-        "UnsupportedError",
-        "UnviewableList",
-        "UpcomingVideo",
-        "VerbatimError",
-        "VideoUnavailable",
-        "WithdrawnVideo",
-    ),
     "_events": ("Event",),
     "_functions": (
         "aget",
@@ -309,7 +262,7 @@ _MODULES = {
         "WebhookSecret",
     ),
     "_outcomes": ("ImportOutcome", "RefreshOutcome", "SearchHit"),
-    "_search": ("ArchiveSearch", "VideoHit", "VideoMoment"),
+    "_search": ("ArchiveSearch", "ServerHit", "ServerSearch", "VideoHit", "VideoMoment"),
     "_ports": ("Archive", "ChatModel", "Directory", "EmbeddingModel", "KeyValueStore", "Ledger", "Mailer", "Supplier"),
     "_responses": (
         "AccountInfo",
@@ -326,7 +279,7 @@ _MODULES = {
     "_video_list": ("ListedVideo", "ListInfo", "PublishedRange", "VideoList"),
     "_webhooks": ("WebhookEvent", "verify_webhook"),
 }
-_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
+_MODULE_OF = dict.fromkeys(__all__, "_errors") | {name: module for module, names in _MODULES.items() for name in names}
 
 if not TYPE_CHECKING:  # Else every name would exist to a type checker.
 

@@ -1,4 +1,4 @@
-"""The command: ``python -m verbatim_transcripts LINK``."""
+"""The command: ``python -m verbatim_transcripts LINK``, or one of its sub-commands."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import sys
 from collections.abc import Generator, Sequence
 from typing import NoReturn
 
+from . import _commands
 from ._errors import InvalidInput, TranscriptUnavailable, VerbatimError
-from ._functions import shared
 from ._native import Transcript, __version__
 from ._transcripts import Transcripts
 
@@ -28,8 +28,10 @@ def _seconds(text: str) -> float:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m verbatim_transcripts",
-        description="Get the transcripts of videos. "
-        "VERBATIM_STORAGE__ARCHIVE_URL names the archive, unless --archive does.",
+        usage="%(prog)s [OPTIONS] LINK...\n       %(prog)s search | languages | export | import ...",
+        description="Get the transcripts of videos.",
+        epilog=_commands.HELP,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("links", nargs="+", metavar="LINK", help="link to a video, or a YouTube id")
     parser.add_argument(
@@ -47,7 +49,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="SECONDS",
         help="longest wait for a platform that throttles or blocks (300 with several links, otherwise 0)",
     )
-    parser.add_argument("--archive", help="file or database that stores the transcripts")
+    _commands.add_archive_option(parser)
     parser.add_argument("--version", action="version", version=__version__)
     return parser
 
@@ -62,14 +64,6 @@ def _write(transcript: Transcript, format: str) -> str:
     return transcript.to_vtt() if format == "vtt" else transcript.to_json() + "\n"
 
 
-def _list(transcripts: Transcripts, link: str, fetch: bool) -> str:
-    lines = [
-        "\t".join([track.language, track.kind, track.name or ""]).rstrip()
-        for track in transcripts.languages(link, fetch=fetch)
-    ]
-    return "".join(line + "\n" for line in lines)
-
-
 def _texts(
     transcripts: Transcripts, args: argparse.Namespace
 ) -> Generator[tuple[str, str | VerbatimError], None, None]:
@@ -77,7 +71,7 @@ def _texts(
     if args.lists:
         for link in args.links:
             try:
-                yield link, _list(transcripts, link, args.fetch)
+                yield link, _commands.tracks(transcripts, link, args.fetch)
             except VerbatimError as error:
                 yield link, error
         return
@@ -100,26 +94,45 @@ def _status(error: VerbatimError) -> int:
     return _WRONG_ARGUMENT if isinstance(error, InvalidInput) else _FAILED
 
 
+def _run_command(arguments: Sequence[str]) -> int:
+    """Runs a sub-command; returns its exit status."""
+    try:
+        for line in _commands.run(arguments):
+            print(line, flush=True)
+    except (VerbatimError, ValueError) as error:
+        print(error, file=sys.stderr)
+        return _status(error) if isinstance(error, VerbatimError) else _WRONG_ARGUMENT
+    return 0
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit status."""
     # Subtitles are UTF-8, whatever the terminal is.
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8")
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments and arguments[0] in _commands.NAMES:
+        return _run_command(arguments)
     args = _parser().parse_args(arguments)
     try:
-        transcripts = shared() if args.archive is None else Transcripts(args.archive)
+        transcripts = _commands.open_transcripts(args)
     except (InvalidInput, ValueError) as error:
         print(error, file=sys.stderr)
         return _WRONG_ARGUMENT
     status = 0
-    for link, done in _texts(transcripts, args):
-        if isinstance(done, str):
-            sys.stdout.write(done)
-            sys.stdout.flush()
-        else:
-            # The message alone: the text of a missing transcript names the video, as the link does.
-            print(f"{link}: {done.args[0]}", file=sys.stderr)
-            status = max(status, _status(done))
+    try:
+        for link, done in _texts(transcripts, args):
+            if isinstance(done, str):
+                sys.stdout.write(done)
+                sys.stdout.flush()
+            else:
+                # The message alone: the text of a missing transcript names the video, as the link does.
+                print(f"{link}: {done.args[0]}", file=sys.stderr)
+                status = max(status, _status(done))
+    except InvalidInput as error:
+        # An argument that all links have in common, such as a malformed language.
+        print(error, file=sys.stderr)
+        status = _WRONG_ARGUMENT
     transcripts.close()
     return status
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
@@ -158,9 +159,11 @@ class BatchRun:
         progress: Callable[[int, BatchResult], Any] | None,
         max_wait: float | None,
         in_order: bool,
+        convert: Callable[[str, Any, Exception | None], Transcript] | None = None,
     ) -> None:
         if isinstance(links, (str, bytes, ListedVideo)):
             raise TypeError("links must be an iterable of several links; use get for one link")
+        concurrency = operator.index(concurrency)
         if concurrency < 1:
             raise ValueError("concurrency must be at least 1")
         #: The pages of a list are read while transcripts are fetched.
@@ -177,6 +180,8 @@ class BatchRun:
         self._progress = progress
         self._batch = Batch(max_wait)
         self._in_order = in_order
+        #: Converts the outcome of a call for a link.
+        self._convert = convert
         self._begun = 0
         self._running: dict[int, str | ListedVideo] = {}
         #: Finished results that were not yielded yet, by index.
@@ -249,6 +254,11 @@ class BatchRun:
 
     def _add_result(self, index: int, value: Any, error: Exception | None) -> None:
         link = self._running.pop(index)
+        if self._convert is not None:
+            try:
+                value, error = self._convert(link_address(link), value, error), None
+            except Exception as failure:
+                error = failure
         if error is not None:
             self._add_failure(index, link, error)
         else:

@@ -7,10 +7,9 @@ from collections.abc import AsyncGenerator, AsyncIterable, Callable, Generator, 
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ._batch import BatchResult, BatchRun, async_links
-from ._client_batch import ClientBatch
 from ._closable import Closable
 from ._errors import NoServer, ServiceRefused, TranscriptUnavailable
-from ._native import Batch, Connection, PendingCall, Transcript, _linked_video
+from ._native import Batch, Connection, PendingCall, Transcript, _check_call, _linked_video, _search_service
 from ._reasons import reason_of, unavailable
 from ._responses import (
     AccountInfo,
@@ -21,6 +20,7 @@ from ._responses import (
     LookupResponse,
     ResponseMeta,
 )
+from ._search import ServerSearch, check_page_size
 from ._video import PLATFORMS, Language
 from ._video_list import ListedVideo
 
@@ -62,7 +62,7 @@ class Client(Closable):
         return f"<Client {self._base_url}>"
 
     def close(self) -> None:
-        """Closes the connections. Later calls raise `ClosedError`; running ones continue."""
+        """Closes the connections. Later calls raise `ClosedError`; a request that was sent continues."""
         self._connection.close()
 
     async def aclose(self) -> None:
@@ -142,26 +142,23 @@ class Client(Closable):
         max_wait: float | None,
         in_order: bool,
     ) -> BatchRun:
-        def start(link: str, _: Batch) -> PendingCall:
-            return self._start(link, lang, None)
+        _check_call(lang, False, True, None)
 
-        return ClientBatch(
-            self._convert,
-            max_wait,
-            links=links,
-            lang=lang,
-            start=start,
-            concurrency=concurrency,
-            progress=progress,
-            in_order=in_order,
-        )
+        def start(link: str, batch: Batch) -> PendingCall:
+            return self._start(link, lang, None, batch)
+
+        return BatchRun(links, lang, start, concurrency, progress, max_wait, in_order, self._convert)
 
     def _start(
-        self, link: str, lang: str | Sequence[str] | None, idempotency_key: str | None
+        self,
+        link: str,
+        lang: str | Sequence[str] | None,
+        idempotency_key: str | None,
+        batch: Batch | None = None,
     ) -> PendingCall:
         if self._is_account:
-            return self._connection.transcript(link, lang, idempotency_key)
-        return self._connection.lookup(link, lang, None)
+            return self._connection.transcript(link, lang, idempotency_key, batch)
+        return self._connection.lookup(link, lang, None, batch)
 
     def _convert(self, link: str, value: Any, error: Exception | None) -> Transcript:
         """Converts the response to a request of :meth:`get`."""
@@ -217,6 +214,32 @@ class Client(Closable):
     ) -> str:
         """As :meth:`get_text`."""
         return _text(link, *await self._connection.get_text(link, format, lang, src))
+
+    def search(
+        self,
+        query: str,
+        lang: str | None = None,
+        *,
+        platform: str | None = None,
+        sort: str = "relevance",
+        page_size: int = 20,
+    ) -> ServerSearch:
+        """Finds the videos in the archive of the server whose transcripts match, best first, with their best moments.
+
+        It costs nothing. The arguments are those of :meth:`Transcripts.search_videos`. The search is sent with the
+        first iteration, or first use of a property.
+
+        :raises InvalidInput: the language is malformed.
+        :raises ValueError: the platform, the order or the size is none.
+        :raises ServiceError: the request failed: :class:`ServiceNotFound` if the server has no search,
+            :class:`Unauthorized` if it requires a key, :class:`TooManyRequests` beyond its rate limit.
+        """
+        check_page_size(page_size)
+
+        def read(cursor: str | None) -> PendingCall:
+            return _search_service(self._connection, query, lang, platform, sort, page_size, cursor)
+
+        return ServerSearch(read)
 
     def create_key(
         self, label: str | None = None, email: str | None = None, *, entitlement: str | None = None

@@ -25,6 +25,8 @@ class Polls:
     """The times at which a job is polled."""
 
     def __init__(self, job: str, timeout: float | None, progress: Callable[[Job], Any] | None) -> None:
+        if timeout is not None and not timeout >= 0:
+            raise ValueError(f"timeout must be a number of seconds from 0, not {timeout}")
         self.id = job
         self._timeout = timeout
         self._progress = progress

@@ -147,14 +147,15 @@ class Service(Transcripts):
         """Grants credits to an account, once per `id`; returns its remaining credits.
 
         :param who: the email address or the id of the account.
+        :param id: None: a random one. An empty one is refused.
         :raises NotFoundError: the account does not exist.
         """
-        _, remaining = self._engine.grant(who, credits, id or _new_id(), memo).wait()
+        _, remaining = self._engine.grant(who, credits, _new_id() if id is None else id, memo).wait()
         return int(remaining)
 
     async def agrant(self, who: str, credits: int, *, id: str | None = None, memo: str = "granted") -> int:
         """As :meth:`grant`."""
-        _, remaining = await self._engine.grant(who, credits, id or _new_id(), memo)
+        _, remaining = await self._engine.grant(who, credits, _new_id() if id is None else id, memo)
         return int(remaining)
 
 

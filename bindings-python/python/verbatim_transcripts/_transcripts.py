@@ -11,10 +11,10 @@ from ._chunk import Track
 from ._closable import Closable
 from ._events import Event
 from ._export_folder import PAGE, aexport_files, aimport_files, export_files, import_files
-from ._native import Batch, Engine, PendingCall, Transcript
+from ._native import Batch, Engine, PendingCall, Transcript, _check_call
 from ._options import as_list, caption_bytes, proxy_list
 from ._outcomes import ImportOutcome, RefreshOutcome, SearchHit
-from ._search import ArchiveSearch
+from ._search import ArchiveSearch, check_page_size
 from ._video_list import ListedVideo, VideoList, read_channel, read_playlist, read_search
 
 if TYPE_CHECKING:
@@ -33,9 +33,8 @@ class Transcripts(Closable):
 
     :param archive: a path, ``"sqlite:///file.db"`` (four slashes for an absolute path),
         ``"postgresql://user@host/database"``, or a custom archive: a :class:`verbatim_transcripts.KeyValueStore` or a
-        :class:`verbatim_transcripts.Archive`.
-        None or ``":memory:"``: the memory of this process, up to 64 MiB (about 300 hours of speech); beyond that the least
-        recently written videos are evicted.
+        :class:`verbatim_transcripts.Archive`. None or ``":memory:"``: the memory of this process, up to 64 MiB (about
+        300 hours of speech); beyond that the least recently written videos are evicted.
     :param suppliers: sources of transcripts that are not archived, called in order: names (``"youtube-captions"``,
         ``"tiktok-captions"``, ``"x-captions"``, ``"yt-dlp"``, ``"verbatim-service"``, ``"speech-to-text"``) and
         custom suppliers (:class:`verbatim_transcripts.Supplier`). None: the platforms; ``[]``: no supplier.
@@ -51,12 +50,14 @@ class Transcripts(Closable):
     :param speech: an OpenAI-compatible speech-to-text service: ``(base_url, model, api_key or None)``.
     :param server: another Verbatim server as a supplier: ``(base_url, api_key)``.
     :param breaker_threshold: number of consecutive failing videos of a platform that pauses a supplier (5); 0: never.
-        An exception of a custom supplier that is not a :class:`verbatim_transcripts.SupplyError` does not count.
+        An exception of a custom supplier that is not a :class:`verbatim_transcripts.SupplyError`, or an invalid
+        transcript of it, does not count.
     :param breaker_cooldown: seconds of the first pause (0.25); each further one is twice as long.
     :param breaker_cooldown_max: seconds of the longest pause (900).
-    :param on_event: called with each :class:`verbatim_transcripts.Event`, on any thread and shortly after it: stages of
-        a fetch, calls of suppliers, and changes of their circuit breakers. The logger ``verbatim_transcripts`` receives
-        retries, pauses, failures and exceptions of custom components, whether or not there is a hook.
+    :param on_event: called with each :class:`verbatim_transcripts.Event` shortly after it, on a thread of the
+        package: stages of a fetch, calls of suppliers, and changes of their circuit breakers. The logger
+        ``verbatim_transcripts`` receives retries, pauses, failures and exceptions of custom components, whether or not
+        there is a hook.
     :param youtube_clients: client identities for requests to YouTube, such as ``"android@21.26.364"``.
 
     >>> with Transcripts(suppliers=[]) as transcripts:
@@ -306,6 +307,8 @@ class Transcripts(Closable):
     ) -> BatchRun:
         from ._batch import BatchRun
 
+        _check_call(lang, translated, fetch, timeout)
+
         def start(link: str, batch: Batch) -> PendingCall:
             return self._engine.get(link, lang, translated, fetch, timeout, batch)
 
@@ -396,8 +399,7 @@ class Transcripts(Closable):
         :raises InvalidInput: the language is malformed.
         :raises ValueError: the platform, the order or the size is none.
         """
-        if not 1 <= page_size <= 100:
-            raise ValueError(f"page_size must be from 1 to 100, not {page_size}")
+        check_page_size(page_size)
 
         def read(cursor: str | None) -> PendingCall:
             return self._engine.search_videos(query, lang, platform, sort, page_size, cursor)
@@ -426,26 +428,36 @@ class Transcripts(Closable):
             if after is None:
                 return
 
-    def export(self, folder: str | os.PathLike[str], format: str = "json") -> int:
-        """Writes all archived transcripts to files, ``PLATFORM/VIDEO.LANGUAGE.FORMAT``; returns their number.
+    def export(self, folder: str | os.PathLike[str], format: str = "json", *, replace: bool = False) -> int:
+        """Writes all archived transcripts to files, ``PLATFORM/VIDEO/LANGUAGE.FORMAT``; returns their number.
+
+        The folder has the newest revision of each transcript. With ``json`` it also has the metadata of the videos, and
+        a ``withdrawn.json`` for each video that the operator has withdrawn. Absences and the times of archiving are not
+        exported.
 
         :param format: ``json``, which :meth:`import_folder` reads, or ``txt``, ``md``, ``srt`` or ``vtt``.
+        :param replace: whether to replace files with other content.
+        :raises FileExistsError: files with other content were kept. The others are written.
         :raises StorageCorrupt: a transcript cannot be read, or a video cannot be listed. The others are written.
         :raises OSError: a file cannot be written.
         """
-        return export_files(self._engine, folder, format)
+        return export_files(self._engine, folder, format, replace)
 
-    async def aexport(self, folder: str | os.PathLike[str], format: str = "json") -> int:
+    async def aexport(
+        self, folder: str | os.PathLike[str], format: str = "json", *, replace: bool = False
+    ) -> int:
         """As :meth:`export`. The files are written on a thread of the event loop's pool."""
-        return await aexport_files(self._engine, folder, format)
+        return await aexport_files(self._engine, folder, format, replace)
 
     def import_folder(self, folder: str | os.PathLike[str], *, replace: bool = False) -> list[ImportOutcome]:
         """Imports the JSON files in a folder and its subfolders: those of :meth:`export`, and any that names its video.
 
-        :meth:`import_` imports other captions.
+        A ``withdrawn.json`` withdraws its video: its transcripts are no longer found, and nothing else of its folder is
+        imported. :meth:`import_` imports other captions.
 
         :param replace: whether to replace archived transcripts.
         :raises InvalidInput: a file is no transcript, or does not name its video. The files before it are imported.
+        :raises ConflictError: a video was withdrawn before. The files before it are imported.
         :raises OSError: the folder or a file cannot be read.
         """
         return import_files(self._engine, folder, replace)
@@ -475,9 +487,8 @@ class Transcripts(Closable):
         return stats
 
     def close(self) -> None:
-        """Waits for running fetches and closes the archive. Later calls raise `ClosedError`.
-
-        So does a call that is still opening the archive; it is waited for, too.
+        """Waits for running fetches and closes the archive. Later calls raise `ClosedError`, as does a call that is
+        still opening the archive; it is waited for, too.
         """
         self._engine.close().wait()
 

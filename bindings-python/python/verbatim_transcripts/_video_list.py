@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import operator
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Generator
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -67,6 +68,7 @@ class VideoList:
     """
 
     def __init__(self, engine: Engine, url: str, limit: int | None, since: datetime.date | None) -> None:
+        limit = None if limit is None else operator.index(limit)
         if limit is not None and limit < 1:
             raise ValueError(f"limit must be at least 1, not {limit}")
         self._url = url

@@ -14,6 +14,7 @@ use transcript_core::Error;
 use crate::{
     components::{ComponentSlot, Components},
     events, exception_cause,
+    exceptions::interrupted,
     lifecycle::attached,
 };
 
@@ -108,7 +109,7 @@ impl PyTarget {
         };
         // Attaching can block for long: not on a runtime thread.
         let started = tokio::task::spawn_blocking(start_call).await;
-        let mut handle = started.map_err(|_| PyRuntimeError::new_err("the call was interrupted"))??;
+        let mut handle = started.map_err(|_| interrupted())??;
         let result = receiver.await.unwrap_or_else(|_| Err(exiting_error()));
         // The call has ended: disarm the cancellation.
         handle.0 = None;

@@ -197,6 +197,10 @@ impl Supplier for PySupplier {
         self.info.clone()
     }
 
+    fn is_custom(&self) -> bool {
+        true
+    }
+
     async fn supply(
         &self,
         request: supplier::SupplyRequest,
