@@ -17,6 +17,8 @@ class CustomSupplier(v.Supplier):
     async def supply(self, request):
         if request.video_id == "ccccccccccc":
             raise v.SupplyFailure.Failed(v.SupplyReason.PRIVATE, "It is private.", None)
+        if request.video_id.startswith("bug"):
+            raise ValueError("a bug")
         if request.video_id == "ddddddddddd":
             await asyncio.sleep(60)
         request.monitor.report_progress("reading", 1, 1)
@@ -99,7 +101,13 @@ async def main():
     assert v.chunks_by_tokens(fetched, 200)[0].text.startswith(fetched.segments[0].text)
     assert v.pages_by_chars(fetched)[0].segments == fetched.segments
     assert [v.language_name(track.language) for track in fetched.tracks] == ["English"]
-    await assert_failure(v.FailureKind.NO_CAPTIONS, transcripts.get("https://youtu.be/ccccccccccc"))
+    private = await assert_failure(v.FailureKind.NO_CAPTIONS, transcripts.get("https://youtu.be/ccccccccccc"))
+    assert private.reason == "private", private
+    for number in range(8):
+        await assert_failure(v.FailureKind.FETCH_FAILED, transcripts.get(f"bug{number:08}"))
+    assert await transcripts.find_archived("eeeeeeeeeee") is None
+    assert [track.revision for track in await transcripts.tracks("eeeeeeeeeee")] == [1]
+    assert (await transcripts.find_archived("eeeeeeeeeee")).source == "mine"
     await assert_failure(v.FailureKind.INVALID_INPUT, transcripts.get("no link"))
     options = v.CallOptions(timeout=datetime.timedelta(milliseconds=50))
     await assert_failure(v.FailureKind.TIMED_OUT, transcripts.get("https://youtu.be/ddddddddddd", call=options))

@@ -65,8 +65,8 @@ pub struct Failure {
     pub kind: FailureKind,
     /// One sentence for people.
     pub message: String,
-    /// Why there is no transcript: a failure reason on the wire, such as `no_captions`, or in the v1 API its detail, such
-    /// as `private`.
+    /// Why there is no transcript: the detail of the failure reason, such as `private` or `live`, or a reason without
+    /// detail, such as `rate_limited`. A lookup has the reason alone: `no_captions` of a private video.
     #[uniffi(default = None)]
     pub reason: Option<String>,
     /// The platform of the video.
@@ -171,7 +171,7 @@ impl From<UnavailableTranscript> for VerbatimError {
             _ => FailureKind::Refused,
         };
         Failure {
-            reason: Some(missing.reason.as_str().to_owned()),
+            reason: missing.detail.or_else(|| Some(missing.reason.as_str().to_owned())),
             platform: Some(missing.platform),
             video_id: Some(missing.video_id),
             languages: missing.languages,

@@ -2,7 +2,12 @@
 
 use std::sync::Arc;
 
-use transcript_core::{archive::ArchiveStats, supplier::ResolveOutcome, video::VideoLink};
+use transcript_core::{
+    archive::{ArchiveStats, ArchivedTrack},
+    engine::FailureReason,
+    supplier::ResolveOutcome,
+    video::VideoLink,
+};
 use verbatim::{GetOutcome, GetRequest, TranscriptStream, Verbatim};
 
 use crate::{
@@ -220,6 +225,48 @@ impl Transcripts {
         Ok(results)
     }
 
+    /// Returns the archived transcript of a video; `None` if there is none. It fetches nothing.
+    ///
+    /// # Errors
+    /// As [`Transcripts::get`]; `NoCaptions` if the archive knows that the video has no transcript.
+    #[uniffi::method(default(language = None, call = None))]
+    pub async fn find_archived(
+        &self,
+        link: String,
+        language: Option<String>,
+        call: Option<CallOptions>,
+    ) -> Result<Option<Transcript>, VerbatimError> {
+        let lazy = Arc::clone(&self.lazy);
+        run(call, async move {
+            let request = GetRequest { link, language, archived_only: true, ..GetRequest::default() };
+            match lazy.open().await?.get(request).await? {
+                GetOutcome::Missing(missing) if missing.reason == FailureReason::NeedsVerification => {
+                    Ok(None)
+                }
+                outcome => into_transcript(outcome).map(Some),
+            }
+        })
+        .await
+    }
+
+    /// Returns the tracks of a video: archived ones have a `revision`. A video without known tracks is fetched.
+    ///
+    /// # Errors
+    /// As [`Transcripts::get`].
+    #[uniffi::method(default(call = None))]
+    pub async fn tracks(
+        &self,
+        link: String,
+        call: Option<CallOptions>,
+    ) -> Result<Vec<ArchivedTrack>, VerbatimError> {
+        let lazy = Arc::clone(&self.lazy);
+        run(call, async move {
+            let request = GetRequest { link, ..GetRequest::default() };
+            Ok(lazy.open().await?.tools().tracks(request).await??)
+        })
+        .await
+    }
+
     /// Fetches a transcript again, and archives it as a new revision if it changed.
     ///
     /// # Errors
@@ -281,7 +328,7 @@ impl Transcripts {
     /// # Errors
     /// `InvalidInput` if the link is invalid.
     #[uniffi::method(default(call = None))]
-    pub async fn forget(&self, link: String, call: Option<CallOptions>) -> Result<(), VerbatimError> {
+    pub async fn delete(&self, link: String, call: Option<CallOptions>) -> Result<(), VerbatimError> {
         let lazy = Arc::clone(&self.lazy);
         run(call, async move {
             let verbatim = lazy.open().await?;

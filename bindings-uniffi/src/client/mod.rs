@@ -33,9 +33,10 @@ use crate::error::FailureKind;
 #[cfg(feature = "local-service")]
 use crate::lazy_open::LazyVerbatim;
 use crate::{
+    batch::Batch,
     call::{CallOptions, run},
     chat::{ChatAnswer, ChatTurn},
-    error::{Failure, VerbatimError},
+    error::VerbatimError,
     transcript::TranscriptFormat,
 };
 
@@ -150,22 +151,29 @@ impl Client {
     /// Looks up a transcript. An unavailable transcript is a normal response with `reason` and `watch_url`.
     ///
     /// Without a key, only archived transcripts are available. `language` is a BCP 47 tag; without it the transcript is
-    /// that of the default track.
+    /// that of the default track. With `batch`, the call waits while the server refuses calls, together with the other
+    /// calls of the batch.
     ///
     /// # Errors
     /// `InvalidInput` if the link, the language or the tag is invalid; rejections and failures of a server.
-    #[uniffi::method(default(src = None, call = None, language = None))]
+    #[uniffi::method(default(src = None, call = None, language = None, batch = None))]
     pub async fn look_up(
         &self,
         link: String,
         src: Option<String>,
         call: Option<CallOptions>,
         language: Option<String>,
+        batch: Option<Arc<Batch>>,
     ) -> Result<LookupResponse, VerbatimError> {
-        let caller = Caller { src: parse_tag(src)?, ..self.caller() };
+        let src = src.as_deref().map(AttributionTag::parse).transpose()?;
+        let caller = Caller { src, ..self.caller() };
         let lookup = lookup_of(link, language)?;
         let lookup = ServiceLookup { words: true, description: true, ..lookup };
-        let work = |service: Arc<dyn Service>, caller| async move { service.look_up(&caller, lookup).await };
+        let waits = Batch::waits_of(batch);
+        let work = |service: Arc<dyn Service>, caller: Caller| async move {
+            let look_up = || service.look_up(&caller, lookup.clone());
+            waits.call_service(look_up, |reply| reply.result.failure_reason.as_deref()).await
+        };
         self.run(call, caller, work, LookupResponse::from).await
     }
 
@@ -182,7 +190,8 @@ impl Client {
         call: Option<CallOptions>,
         language: Option<String>,
     ) -> Result<TextResponse, VerbatimError> {
-        let caller = Caller { src: parse_tag(src)?, ..self.caller() };
+        let src = src.as_deref().map(AttributionTag::parse).transpose()?;
+        let caller = Caller { src, ..self.caller() };
         let (lookup, format) = (lookup_of(link, language)?, format.into());
         let work = move |service: Arc<dyn Service>, caller| async move {
             service.text(&caller, lookup, format).await
@@ -277,43 +286,46 @@ impl Client {
     /// Buys a transcript for credits. Repeats with the same `idempotency_key` are charged once.
     ///
     /// Without one the client makes one for this call: a failure whose outcome is unknown has it. A cancelled call has
-    /// none, nor has one that exceeds its own timeout.
+    /// none, nor has one that exceeds its own timeout. `batch` is that of [`Client::look_up`].
     ///
     /// # Errors
     /// `Unauthorized`, `PaymentRequired`, `ServiceNotFound` if there is no transcript; failures of a server. Nothing is
     /// charged if the failure has no `idempotency_key`. A fetch that goes on is charged when it is ready, and the next
     /// call gets its transcript.
-    #[uniffi::method(default(language = None, idempotency_key = None, call = None))]
+    #[uniffi::method(default(language = None, idempotency_key = None, call = None, batch = None))]
     pub async fn transcript(
         &self,
         link: String,
         language: Option<String>,
         idempotency_key: Option<String>,
         call: Option<CallOptions>,
+        batch: Option<Arc<Batch>>,
     ) -> Result<PurchasedTranscript, VerbatimError> {
         let view = TranscriptView { words: true, description: true, ..TranscriptView::default() };
         let params =
             TranscriptParams { url: Some(link), lang: language, view, ..TranscriptParams::default() };
-        let work =
-            |service: Arc<dyn Service>, caller| async move { service.transcript(&caller, params).await };
+        let waits = Batch::waits_of(batch);
+        let work = |service: Arc<dyn Service>, caller: Caller| async move {
+            waits.call_service(|| service.transcript(&caller, params.clone()), |_| None).await
+        };
         self.run(call, self.caller_once(idempotency_key), work, PurchasedTranscript::from).await
     }
 
-    /// Buys an answer about a video for one credit, including its transcript.
+    /// Buys an answer about a video for one credit, including its transcript. `link` is a link, or a YouTube id.
     ///
     /// # Errors
     /// As [`Client::transcript`].
     #[uniffi::method(default(history = [], idempotency_key = None, call = None))]
     pub async fn chat(
         &self,
-        video_id: String,
+        link: String,
         message: String,
         history: Vec<ChatTurn>,
         idempotency_key: Option<String>,
         call: Option<CallOptions>,
     ) -> Result<ChatAnswer, VerbatimError> {
         let history = history.into_iter().map(Into::into).collect();
-        let question = ServiceQuestion { reference: VideoReference::Id(video_id), message, history };
+        let question = ServiceQuestion { reference: VideoReference::Url(link), message, history };
         let work = |service: Arc<dyn Service>, caller| async move { service.chat(&caller, question).await };
         self.run(call, self.caller_once(idempotency_key), work, |reply| reply.body.into()).await
     }
@@ -372,11 +384,4 @@ fn server_client(_: ClientOptions) -> Result<Arc<Client>, VerbatimError> {
 fn lookup_of(link: String, language: Option<String>) -> Result<ServiceLookup, VerbatimError> {
     let language = language.as_deref().map(LanguageTag::parse).transpose()?;
     Ok(ServiceLookup { language, ..ServiceLookup::url(link) })
-}
-
-/// Parses an attribution tag.
-fn parse_tag(name: Option<String>) -> Result<Option<AttributionTag>, VerbatimError> {
-    let Some(name) = name else { return Ok(None) };
-    let tag = AttributionTag::from_wire(&name);
-    tag.map(Some).ok_or_else(|| Failure::invalid_input(format!("unknown attribution tag {name:?}")))
 }

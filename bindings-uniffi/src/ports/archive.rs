@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use transcript_core::{
-    Page, PageRequest, Result, Timestamp,
+    Error, Page, PageRequest, Result, Timestamp,
     archive::{
         self as core, Absence, Archive, ArchiveStats, ArchivedTrack, FetchLease, LeaseOutcome, TrackSelector,
         content_digest,
@@ -14,7 +14,7 @@ use transcript_core::{
     video::{ShortLink, VideoId},
 };
 
-use super::{ForeignStore, corrupt};
+use super::ForeignStore;
 use crate::{
     error::VerbatimError,
     metadata::{VideoDetails, VideoMetadata},
@@ -221,7 +221,7 @@ impl From<core::StoredTranscript> for StoredTranscript {
 /// `Corrupt` if it is invalid or of another video: a wrong row would be shown as the transcript of this video.
 fn into_core(video: &VideoId, stored: StoredTranscript) -> Result<core::StoredTranscript> {
     let invalid =
-        |reason: &str| corrupt(format!("the app's archive returned an invalid transcript: {reason}"));
+        |reason: &str| Error::corrupt(format!("the app's archive returned an invalid transcript: {reason}"));
     let unreadable = |error: VerbatimError| invalid(&error.to_string());
     let transcript = stored.transcript.into_core().map_err(unreadable)?;
     transcript.check().map_err(|error| invalid(error.message()))?;

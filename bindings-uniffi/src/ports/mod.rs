@@ -18,7 +18,7 @@ mod supplier;
 
 use std::{fmt, future::Future, sync::Arc, time::Duration};
 
-use transcript_core::{Error, ErrorKind, Page, Result, Retry, ids::Cursor};
+use transcript_core::{Error, Page, Result, ids::Cursor};
 
 pub use archive::{ArchiveStore, FindOutcome, PutRequest, StoredTranscript, TrackPage, VideoPage};
 #[cfg(feature = "chat")]
@@ -57,11 +57,6 @@ impl<S: ?Sized> fmt::Debug for ForeignStore<S> {
     }
 }
 
-/// An error for stored data that a store of the app returned.
-fn corrupt(message: String) -> Error {
-    Error::new(ErrorKind::Corrupt, Retry::Never, message)
-}
-
 impl<S: ?Sized> ForeignStore<S> {
     /// The page that the store returned for the cursor `after`.
     ///
@@ -69,7 +64,7 @@ impl<S: ?Sized> ForeignStore<S> {
     /// `Corrupt` if its next page is the same page: a caller would read it without end.
     fn page<T>(&self, after: Option<Cursor>, items: Vec<T>, next: Option<Cursor>) -> Result<Page<T>> {
         if next.is_some() && next == after {
-            return Err(corrupt(format!("the app's {} returned the same cursor twice", self.name)));
+            return Err(Error::corrupt(format!("the app's {} returned the same cursor twice", self.name)));
         }
         Ok(Page { items, next })
     }

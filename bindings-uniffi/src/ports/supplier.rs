@@ -15,7 +15,8 @@ use crate::{error::VerbatimError, transcript::Transcript};
 /// Why a supplier has no transcript.
 ///
 /// `NoCaptions` to `Upcoming` concern the video and are stored as an absence; `Throttled` to `Unreadable` are
-/// transient; `Stale` and `Misconfigured` require an action of the app's developer.
+/// transient, and several in a row pause the supplier; `Stale` and `Misconfigured` require an action of the app's
+/// developer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
 pub enum SupplyReason {
     /// The video has no captions or no speech.
@@ -58,6 +59,10 @@ pub enum SupplyReason {
     Stale,
     /// The supplier's settings are invalid.
     Misconfigured,
+    /// The supplier failed in another way, such as with an exception that it does not declare.
+    ///
+    /// Only this call fails: unlike a fault of the platform, it does not pause the supplier.
+    Unexpected,
 }
 
 /// Error of a supplier.
@@ -79,7 +84,7 @@ impl From<uniffi::UnexpectedUniFFICallbackError> for SupplyFailure {
     /// An undeclared exception of the app's code, or an invalid value that it returned.
     fn from(error: uniffi::UnexpectedUniFFICallbackError) -> Self {
         let detail = format!("The app's supplier failed: {}", error.reason);
-        Self::Failed { reason: SupplyReason::PlatformFault, detail, retry_after: None }
+        Self::Failed { reason: SupplyReason::Unexpected, detail, retry_after: None }
     }
 }
 
@@ -162,7 +167,7 @@ impl ForeignSupplier {
             self.add_transcript(&mut output, transcript).map_err(|error| {
                 let message =
                     format!("The supplier {} returned an invalid transcript: {error}.", self.info.name);
-                SupplyError::new(supplier::SupplyReason::Unreadable, message)
+                SupplyError::new(supplier::SupplyReason::PlatformFault, message).defect()
             })?;
         }
         if output.transcripts.is_empty() {
@@ -197,6 +202,10 @@ impl supplier::Supplier for ForeignSupplier {
         self.info.clone()
     }
 
+    fn is_custom(&self) -> bool {
+        true
+    }
+
     async fn supply(
         &self,
         request: supplier::SupplyRequest,
@@ -227,6 +236,7 @@ impl From<SupplyFailure> for SupplyError {
     fn from(failure: SupplyFailure) -> Self {
         use supplier::SupplyReason as Core;
         let SupplyFailure::Failed { reason, detail, retry_after } = failure;
+        let is_unexpected = reason == SupplyReason::Unexpected;
         let reason = match reason {
             SupplyReason::NoCaptions => Core::NoCaptions,
             SupplyReason::NoLanguage => Core::NoLanguage(Vec::new()),
@@ -244,12 +254,13 @@ impl From<SupplyFailure> for SupplyError {
             SupplyReason::OtherVideo => Core::OtherVideo,
             SupplyReason::Timeout => Core::Timeout,
             SupplyReason::Unreachable => Core::Unreachable,
-            SupplyReason::PlatformFault => Core::PlatformFault,
+            SupplyReason::PlatformFault | SupplyReason::Unexpected => Core::PlatformFault,
             SupplyReason::Unreadable => Core::Unreadable,
             SupplyReason::Stale => Core::Stale,
             SupplyReason::Misconfigured => Core::Misconfigured,
         };
         let error = SupplyError::new(reason, detail);
+        let error = if is_unexpected { error.video_only() } else { error };
         match retry_after {
             Some(wait) => error.with_retry_after(wait),
             None => error,

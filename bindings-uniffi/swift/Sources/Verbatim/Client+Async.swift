@@ -30,10 +30,11 @@ extension Client {
     public func transcript(
         for link: String,
         language: String? = nil,
-        timeout: TimeInterval? = nil
+        timeout: TimeInterval? = nil,
+        batch: Batch? = nil
     ) async throws -> LookupResponse {
         try await cancellable(timeout: timeout) { call in
-            try await self.lookUp(link: link, call: call, language: language)
+            try await self.lookUp(link: link, call: call, language: language, batch: batch)
         }
     }
 
@@ -42,11 +43,12 @@ extension Client {
         _ link: String,
         language: String? = nil,
         idempotencyKey: String? = nil,
-        timeout: TimeInterval? = nil
+        timeout: TimeInterval? = nil,
+        batch: Batch? = nil
     ) async throws -> PurchasedTranscript {
         try await cancellable(timeout: timeout) { call in
             try await self.transcript(
-                link: link, language: language, idempotencyKey: idempotencyKey, call: call
+                link: link, language: language, idempotencyKey: idempotencyKey, call: call, batch: batch
             )
         }
     }
@@ -54,14 +56,14 @@ extension Client {
     /// Buys an answer about a video for one credit.
     public func answer(
         to message: String,
-        about videoId: String,
+        about link: String,
         history: [ChatTurn] = [],
         idempotencyKey: String? = nil,
         timeout: TimeInterval? = nil
     ) async throws -> ChatAnswer {
         try await cancellable(timeout: timeout) { call in
             try await self.chat(
-                videoId: videoId, message: message, history: history,
+                link: link, message: message, history: history,
                 idempotencyKey: idempotencyKey, call: call
             )
         }

@@ -48,6 +48,20 @@ extension Transcripts {
         }
     }
 
+    /// Returns the archived transcript of a video; `nil` if there is none. It fetches nothing.
+    public func archivedTranscript(of link: String, language: String? = nil) async throws -> Transcript? {
+        try await cancellable { call in
+            try await self.findArchived(link: link, language: language, call: call)
+        }
+    }
+
+    /// Returns the tracks of a video: archived ones have a `revision`. A video without known tracks is fetched.
+    public func tracks(of link: String, timeout: TimeInterval? = nil) async throws -> [ArchivedTrack] {
+        try await cancellable(timeout: timeout) { call in
+            try await self.tracks(link: link, call: call)
+        }
+    }
+
     /// Fetches a transcript again, and archives it as a new revision if it changed.
     public func refresh(
         _ link: String,

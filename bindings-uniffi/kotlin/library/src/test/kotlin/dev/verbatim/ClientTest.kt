@@ -81,7 +81,8 @@ class ClientTest {
             assertEquals(1L, client.keyStatus().usage.used)
             assertEquals(FailureKind.UNAUTHORIZED, assertFailure(FailureKind.UNAUTHORIZED) { client.me() }.kind)
             assertEquals(400.toUShort(), assertFailure(FailureKind.REFUSED) { client.lookUp("no link") }.status)
-            val calls = List(100) { async { client.lookUp(LINK).transcript?.segments?.size } }
+            val batch = Batch()
+            val calls = List(100) { async { client.lookUp(LINK, batch = batch).transcript?.segments?.size } }
             assertEquals(setOf<Int?>(2), calls.awaitAll().toSet())
             val options = TranscriptsOptions(
                 suppliers = listOf(builtIn("verbatim-service")),
@@ -102,7 +103,7 @@ class ClientTest {
             val purchased = client.transcript(LINK, idempotencyKey = "first-purchase-1")
             assertEquals(me.creditsRemaining - 1, purchased.creditsRemaining)
             assertTrue(client.transcript(LINK, idempotencyKey = "first-purchase-1").isReplayed)
-            assertContains(client.chat("dQw4w9WgXcQ", "What is closed?").response, "closed")
+            assertContains(client.chat(LINK, "What is closed?").response, "closed")
             client.useKey(client.rotateKey())
             assertEquals(me.creditsRemaining - 2, client.me().creditsRemaining)
             assertFailure(FailureKind.INVALID_INPUT) { client.useKey("no key\n") }

@@ -46,7 +46,7 @@ class EngineTest {
     }
 
     @Test
-    fun `import search and forget change archive`() = runTest {
+    fun `import search and delete change archive`() = runTest {
         archiveWithTranscript().useAndShutdown { transcripts ->
             val german = "WEBVTT\n\n00:01.000 --> 00:02.000\nAnders.\n"
             val outcome = transcripts.importCaptions(LINK, german, "de")
@@ -63,7 +63,7 @@ class EngineTest {
             assertTrue(transcripts.search("closed", "de").isEmpty())
             assertTrue(transcripts.search("closed", limit = 0u).isEmpty())
             assertEquals(1uL, transcripts.stats().videos)
-            transcripts.forget(LINK)
+            transcripts.delete(LINK)
             assertEquals(0uL, transcripts.stats().videos)
             assertFailure(FailureKind.INVALID_INPUT) { transcripts.search(" … ") }
             assertFailure(FailureKind.INVALID_INPUT) { transcripts.importCaptions(LINK, "no captions") }
@@ -81,7 +81,7 @@ class EngineTest {
             assertFailure(FailureKind.NOT_CONFIGURED) { transcripts.refresh(LINK) }
             assertFailure(FailureKind.INVALID_INPUT) { transcripts.get("no link") }
             assertFailure(FailureKind.INVALID_INPUT) { transcripts.get(LINK, "no language") }
-            assertFailure(FailureKind.INVALID_INPUT) { transcripts.forget("") }
+            assertFailure(FailureKind.INVALID_INPUT) { transcripts.delete("") }
             assertFailure(FailureKind.INVALID_INPUT) { transcripts.getMany(listOf(LINK), concurrency = 0u) }
         }
     }

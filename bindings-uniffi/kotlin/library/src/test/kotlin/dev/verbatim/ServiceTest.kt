@@ -94,6 +94,7 @@ class ServiceTest {
             client.useKey(verified.key)
             val credits = transcripts.grant("ann@example.org", 5u, "first")
             assertEquals(credits, transcripts.grant("ann@example.org", 5u, "first"))
+            assertFailure(FailureKind.INVALID_INPUT) { transcripts.grant("ann@example.org", 5u, "") }
             assertEquals(credits, client.me().creditsRemaining)
             val link = "https://youtu.be/aaaaaaaaaaa"
             val purchased = client.transcript(link, idempotencyKey = "once")

@@ -15,6 +15,8 @@ import kotlin.test.assertEquals
 import kotlin.test.assertFailsWith
 import kotlin.test.assertFalse
 import kotlin.test.assertIs
+import kotlin.test.assertNotNull
+import kotlin.test.assertNull
 import kotlin.test.assertTrue
 import kotlin.time.Duration.Companion.milliseconds
 import kotlin.time.Duration.Companion.seconds
@@ -125,6 +127,54 @@ class SupplierTest {
         transcriptsWith(custom).useAndShutdown { transcripts ->
             val results = transcripts.getAll(links, concurrency = 1, maxWait = 0.seconds).toList()
             assertEquals(FailureKind.RATE_LIMITED, results.first().failure?.kind)
+        }
+    }
+
+    @Test
+    fun `archived transcript is found without fetch`() = runTest {
+        val calls = AtomicInteger()
+        val custom = customSupplier("mine") { request ->
+            calls.incrementAndGet()
+            listOf(transcriptOf(request, "x"))
+        }
+        transcriptsWith(custom).useAndShutdown { transcripts ->
+            assertNull(transcripts.findArchived(LINK))
+            assertEquals(0, calls.get())
+            val track = transcripts.tracks(LINK).single()
+            assertEquals("en" to 1u, track.track.language to assertNotNull(track.revision))
+            assertEquals("x", transcripts.findArchived(LINK)?.segments?.single()?.text)
+            assertNull(transcripts.findArchived(LINK, "fr"))
+            assertEquals(1, calls.get())
+        }
+    }
+
+    @Test
+    fun `failure has reason of supplier`() = runTest {
+        for (reason in listOf(SupplyReason.PRIVATE, SupplyReason.LIVE, SupplyReason.NO_LANGUAGE, SupplyReason.NO_CAPTIONS)) {
+            val failing = customSupplier("mine") { throw supplyError(reason, "It says no.") }
+            transcriptsWith(failing).useAndShutdown { transcripts ->
+                assertEquals(reason.name.lowercase(), assertFailure(FailureKind.NO_CAPTIONS) { transcripts.get(LINK) }.reason)
+            }
+        }
+    }
+
+    @Test
+    fun `exception or invalid transcript does not pause supplier`() = runTest {
+        val codes: List<suspend (SupplyRequest) -> List<Transcript>> = listOf(
+            { throw IllegalStateException("a bug") },
+            { throw supplyError(SupplyReason.UNEXPECTED, "A bug.") },
+            { listOf(transcriptOf(it, "x").copy(videoId = "another-one")) },
+            { listOf(transcriptOf(it, " ")) },
+            { listOf(transcriptOf(it, "x").copy(language = "no language")) },
+        )
+        for (code in codes) {
+            val custom = customSupplier("mine") { if (it.videoId == "dQw4w9WgXcQ") listOf(transcriptOf(it, "x")) else code(it) }
+            transcriptsWith(custom).useAndShutdown { transcripts ->
+                for (number in 0..7) {
+                    assertFailure(FailureKind.FETCH_FAILED) { transcripts.get("%011d".format(number)) }
+                }
+                assertEquals("mine", transcripts.get(LINK).source)
+            }
         }
     }
 

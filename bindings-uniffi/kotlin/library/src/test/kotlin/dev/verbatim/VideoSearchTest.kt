@@ -56,7 +56,7 @@ class VideoSearchTest {
             transcripts.importCaptions(walrus, srt("A walrus."), "en")
             transcripts.pause()
             assertEquals(1, transcripts.searchVideosPage("walrus").total)
-            transcripts.forget(walrus)
+            transcripts.delete(walrus)
             assertTrue(transcripts.searchVideos("walrus").toList().isEmpty())
             assertEquals("lighthouses", transcripts.searchVideosPage("lighthuoses").suggestion)
         }

@@ -48,7 +48,7 @@ class YouTubeTest {
     fun `unavailable video fails with reason`() = runTest {
         Transcripts(replay.options()).useAndShutdown { transcripts ->
             val private = assertFailure(FailureKind.NO_CAPTIONS) { transcripts.get("vb-private0") }
-            assertEquals("no_captions", private.reason)
+            assertEquals("private", private.reason)
             val limited = assertFailure(FailureKind.RATE_LIMITED) { transcripts.get("vb-botcheck") }
             assertEquals("rate_limited", limited.reason)
         }
@@ -64,7 +64,7 @@ class YouTubeTest {
             assertTrue(videos[2].isUnavailable && assertNotNull(videos[0].published).run { earliest < latest })
             val all = transcripts.getAll(transcripts.videos("PLvb-tides-0001", limit = 3).map { it.url }).toList()
             assertEquals(videos.take(3).map { it.url }.toSet(), all.map { it.link }.toSet())
-            assertEquals(listOf("no_captions"), all.mapNotNull { it.failure?.reason })
+            assertEquals(listOf("private"), all.mapNotNull { it.failure?.reason })
             val yearAgo = Instant.now().minus(Duration.ofDays(365))
             val recent = transcripts.videos("https://www.youtube.com/@tidemills/streams", ChannelTab.VIDEOS, since = yearAgo).toList()
             assertEquals(listOf("vb-tracks-0", "vb-french-0"), recent.map { it.videoId })
