@@ -177,6 +177,8 @@ async fn simulation_archive_methods_are_those_of_store() {
             replace: false,
             now,
         };
+        // The store lists the videos that change from the first call on.
+        assert!(archive.unindexed_videos(9).await.unwrap().is_empty(), "{mutation:?}");
         let _ = archive.put(request).await.unwrap();
         let key = VectorsKey { video: video.clone(), content_sha256, texts_sha256: [0; 32] };
         archive.put_vectors(&key, vec![1]).await.unwrap();
