@@ -132,12 +132,10 @@ class NoCaptions(TranscriptUnavailable):
     _reason = "no_captions"
 
 
-class LanguageNotFound(TranscriptUnavailable):
-    """The video has captions, but none in the requested language. Remembered for 6 hours."""
+class _HasLanguages(TranscriptUnavailable):
+    """A missing transcript of a video that has others."""
 
-    _reason = "no_language"
-
-    #: The languages of the video's captions, without machine translations; empty if unknown.
+    #: The languages of the others.
     available: list[str]
 
     def __init__(
@@ -152,6 +150,15 @@ class LanguageNotFound(TranscriptUnavailable):
     ) -> None:
         super().__init__(message, reason, watch_url, platform, video_id, retry_after)
         self.available = list(available)
+
+
+class LanguageNotFound(_HasLanguages):
+    """The video has captions, but none in the requested language. Remembered for 6 hours."""
+
+    _reason = "no_language"
+
+    #: The languages of the video's captions, without machine translations; empty if unknown.
+    available: list[str]
 
 
 class RateLimited(TranscriptUnavailable):
@@ -166,7 +173,7 @@ class FetchFailed(TranscriptUnavailable):
     _reason = "fetch_error"
 
 
-class NotArchived(TranscriptUnavailable):
+class NotArchived(_HasLanguages):
     """The transcript is not archived, and the call does not fetch it: ``fetch=False``, or a server requires a key.
 
     With ``fetch=False`` the text lists the archived languages of the video, if there are any.
@@ -176,19 +183,6 @@ class NotArchived(TranscriptUnavailable):
 
     #: The archived languages of the video, without machine translations.
     available: list[str]
-
-    def __init__(
-        self,
-        message: str = "",
-        reason: str | None = None,
-        watch_url: str = "",
-        platform: str = "",
-        video_id: str = "",
-        retry_after: float | None = None,
-        available: Iterable[str] = (),
-    ) -> None:
-        super().__init__(message, reason, watch_url, platform, video_id, retry_after)
-        self.available = list(available)
 
 
 class NotConfigured(TranscriptUnavailable):
