@@ -167,18 +167,21 @@ impl FetchPayment {
 
     /// Charges the delivered transcript, unless the delivery was prepaid.
     pub(super) async fn deliver(&self, hold: HoldGuard, payment: DeliveryPayment) {
-        let shared = self.prepaid_delivery().filter(|_| payment == DeliveryPayment::PrepaidFirst);
+        let mut shared = self.prepaid_delivery().filter(|_| payment == DeliveryPayment::PrepaidFirst);
         *self.lock() = FetchState::Ended;
         let is_transcript = self.key.route == V1Endpoint::Transcript;
         let prepaid = lock(&self.prepaid).take();
         if let Some(record) = prepaid {
             let memo = is_transcript.then(|| Memo::Transcript(self.key.video.clone()).to_string());
-            if self.delivery.remove(record, memo.clone()).await
-                && let Some(memo) = memo
-            {
-                // The hold pays for the request that used it while this one fetched.
-                hold.settle_in_full().await;
-                return self.delivery.charge_again(&memo).await;
+            match (self.delivery.remove(record, memo.clone()).await, memo) {
+                (Some(true), Some(memo)) => {
+                    // The hold pays for the request that used it while this one fetched.
+                    hold.settle_in_full().await;
+                    return self.delivery.charge_again(&memo).await;
+                }
+                // It may still be open: this request must not use what its own hold pays for.
+                (None, _) => shared = None,
+                _ => {}
             }
         }
         match shared {

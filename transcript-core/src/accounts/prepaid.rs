@@ -292,12 +292,12 @@ impl PrepaidDelivery {
 
     /// Removes the prepaid delivery of a request that delivers; returns whether another request used it before.
     ///
-    /// After a failure it returns `false`, and a task goes on. That charges the request again if it was used and the
-    /// request has the memo of a transcript.
-    pub(super) async fn remove(&self, record: PrepaidRecord, memo: Option<String>) -> bool {
+    /// `None` if that is unknown: a task goes on. It charges the request again if the delivery was used and the request
+    /// has the memo of a transcript.
+    pub(super) async fn remove(&self, record: PrepaidRecord, memo: Option<String>) -> Option<bool> {
         let end = self.end_of(record);
         if let Ok(is_unused) = self.end(self.options().request_policy(), &end).await {
-            return !is_unused;
+            return Some(!is_unused);
         }
         let delivery = self.clone();
         self.detach(async move {
@@ -307,7 +307,7 @@ impl PrepaidDelivery {
                 (Err(error), _) => log_failure!(warn, [%error], "prepaid delivery not removed"),
             }
         });
-        false
+        None
     }
 
     /// Charges a delivery whose hold paid for another one, which had used its prepaid delivery.

@@ -1,19 +1,17 @@
 //! Requests that end before their fetch, and the deliveries that are prepaid then.
 
-use futures_util::future::join_all;
 use tokio::{runtime::Handle, time::timeout};
 use transcript_core::{
     accounts::{ChatParams, V1Endpoint},
     chat::Chat,
     supplier::SupplyReason,
-    time::LEASE_MAX,
 };
 
 use super::*;
 use crate::simulation::world::CrashPlan;
 
 /// A request for the video.
-fn request<'a>(
+pub(super) fn request<'a>(
     life: &'a ProcessLife,
     account: &'a SimAccount,
     idempotency_key: Option<&str>,
@@ -148,106 +146,6 @@ fn failed_fetch_pays_for_prepaid_delivery_that_was_used() {
             assert_eq!(next, AccountAnswer::New { from_cache: true, left: Some(0) });
         });
     }
-}
-
-#[test]
-fn used_prepaid_delivery_pays_for_no_other_one() {
-    run_scenario(with_credits([2, 0, 0, 0]), |life| async move {
-        let account = new_account(&life).await;
-        let request = request(&life, &account, None);
-        abandon(&request).await;
-        let prepaid = AccountAnswer::New { from_cache: true, left: Some(1) };
-        assert_eq!(request.send(None).await, Some(prepaid));
-        life.world.gate.set_faults(FaultPlan::StoreDown { stores: "ledger.settle" });
-        let recovery = async {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-            life.world.gate.set_faults(FaultPlan::NoFaults);
-        };
-        let (charged, ()) = tokio::join!(request.send(None), recovery);
-        assert_eq!(charged, Some(AccountAnswer::New { from_cache: true, left: Some(0) }));
-    });
-}
-
-/// Another request joins the fetch of a request that took a hold back, and uses its prepaid delivery first.
-#[test]
-fn hold_that_was_taken_back_pays_for_one_delivery() {
-    run_scenario(with_credits([3, 0, 0, 0]), |life| async move {
-        let account = new_account(&life).await;
-        script_captions(&life, &[SupplierStep::give(&["en"]).after(Duration::from_secs(9))]);
-        assert_eq!(request(&life, &account, None).send(Some(Duration::from_secs(2))).await, None);
-        advance(1).await;
-        let (keyed, other) = (request(&life, &account, Some("k")), request(&life, &account, None));
-        let (keyed, other) = tokio::join!(keyed.send(None), other.send(None));
-        for answer in [keyed, other] {
-            assert!(matches!(answer, Some(AccountAnswer::New { .. })), "{answer:?}");
-        }
-        advance(10).await;
-        assert_eq!((fetch_count(&life, &video()), remaining(&life, &account).await), (1, 1));
-    });
-}
-
-#[test]
-fn prepaid_delivery_needs_no_credits() {
-    for idempotency_key in [None, Some("k")] {
-        run_scenario(with_credits([1, 0, 0, 0]), |life| async move {
-            let account = new_account(&life).await;
-            let request = request(&life, &account, idempotency_key);
-            abandon(&request).await;
-            let delivered = AccountAnswer::New { from_cache: true, left: Some(0) };
-            assert_eq!(request.send(None).await, Some(delivered));
-            let again = call(&life, &account, video()).await;
-            assert!(matches!(again, AccountAnswer::Refused(V1Error::PaymentRequired { .. })), "{again:?}");
-        });
-    }
-}
-
-#[test]
-fn prepaid_delivery_is_used_once_by_concurrent_calls() {
-    run_scenario(with_credits([40, 0, 0, 0]), |life| async move {
-        let account = new_account(&life).await;
-        abandon(&request(&life, &account, None)).await;
-        let calls = (0..16).map(|n| {
-            let key = (n % 2 == 0).then(|| format!("k{n}"));
-            let (life, account) = (&life, &account);
-            async move { call_with(life, account, video(), key.as_deref()).await }
-        });
-        for answer in join_all(calls).await {
-            assert!(matches!(answer, AccountAnswer::New { from_cache: true, .. }), "{answer:?}");
-        }
-        assert_eq!(
-            remaining(&life, &account).await,
-            40 - 16,
-            "17 deliveries are paid, of which 16 were made"
-        );
-    });
-}
-
-#[test]
-fn prepaid_delivery_ends_after_a_day() {
-    run_scenario(with_credits([2, 0, 0, 0]), |life| async move {
-        let account = new_account(&life).await;
-        script_captions(&life, &[SupplierStep::give(&["en"]).after(Duration::from_secs(5))]);
-        assert_eq!(request(&life, &account, None).send(Some(Duration::from_secs(2))).await, None);
-        advance(25 * 3_600).await;
-        let answer = call(&life, &account, video()).await;
-        assert_eq!(answer, AccountAnswer::New { from_cache: true, left: Some(0) });
-    });
-}
-
-#[test]
-fn prepaid_delivery_outlasts_sweeps_of_holds() {
-    run_scenario(with_credits([1, 0, 0, 0]), |life| async move {
-        let account = new_account(&life).await;
-        script_captions(&life, &[SupplierStep::give(&["en"]).after(Duration::from_secs(5))]);
-        assert_eq!(request(&life, &account, None).send(Some(Duration::from_secs(2))).await, None);
-        for _ in 0..80 {
-            advance(900).await;
-            life.world.ledger.shorten_holds(life.now().plus(LEASE_MAX)).await.unwrap();
-            life.world.ledger.expire(life.now(), 100).await.unwrap();
-        }
-        let answer = call(&life, &account, video()).await;
-        assert_eq!(answer, AccountAnswer::New { from_cache: true, left: Some(0) });
-    });
 }
 
 /// The prepaid delivery is used at once, and the hold beside it is released after 3 s.

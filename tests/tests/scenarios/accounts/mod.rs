@@ -8,6 +8,7 @@ mod months;
 mod nth_call;
 mod operators;
 mod paying;
+mod prepaid;
 mod rates;
 mod repeats;
 

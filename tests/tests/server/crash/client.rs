@@ -296,9 +296,12 @@ impl CrashClient {
         let gone = self.account.credits.checked_sub(left);
         ensure!(
             gone.is_some_and(|gone| (least..=most).contains(&gone)),
-            "client {}: {left} credits are left of {}, but {least} to {most} must be spent or held",
+            "client {}: {left} credits are left of {}, but {least} to {most} must be spent or held after the last \
+             delivery, of {video} by {}; charges: {:#?}",
             self.account.index,
-            self.account.credits
+            self.account.credits,
+            self.server,
+            self.history.credits
         );
         Ok(())
     }

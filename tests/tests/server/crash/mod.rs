@@ -123,7 +123,13 @@ async fn check_crashes(store: CrashStore, target: KillTarget, clocks: &[i64]) ->
     stop.send(true)?;
     let mut histories: Vec<CallHistory> = Vec::new();
     while let Some(history) = clients.join_next().await {
-        histories.push(history??);
+        match history? {
+            Ok(history) => histories.push(history),
+            Err(error) => {
+                let entries = verify::describe(&store, &accounts).await;
+                return Err(error.context(entries.unwrap_or_else(|unread| unread.to_string())));
+            }
+        }
     }
     fleet.stop()?;
     let charged: u64 = histories.iter().map(CallHistory::delivered).sum();

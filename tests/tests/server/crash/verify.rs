@@ -13,7 +13,7 @@ use transcript_core::{
 use verbatim_tests::replay::ReplayProxy;
 
 use super::{
-    clients::CrashAccounts,
+    clients::{CrashAccount, CrashAccounts},
     history::{CallHistory, CallTally},
     store::{CrashStore, OpenStore},
 };
@@ -88,6 +88,16 @@ pub(super) async fn check(
     }
     open.close().await;
     store.command(&["ledger", "audit"]).map(drop)
+}
+
+/// The entries of all accounts, for the message of a client that failed before the end.
+pub(super) async fn describe(store: &CrashStore, accounts: &CrashAccounts) -> Result<String> {
+    let open = store.open().await?;
+    let state = read_state(&*open.ledger).await?;
+    open.close().await;
+    let entries = |account: &CrashAccount| entries_of(&state, &account.account_wallet);
+    let by_client: Vec<_> = accounts.clients.iter().map(entries).collect();
+    Ok(format!("entries by client: {by_client:#?}"))
 }
 
 /// All wallets with all their entries; each balance must equal the sum of its entries.
