@@ -35,6 +35,7 @@ const FREE: &[(&str, &str)] = &[
     ("tests/chat/quantities", "transcripts of the chat tests"),
     ("transcript-core/src/chat/common_words.rs", "common words of spoken English"),
     ("transcript-core/src/chat/content_words.rs", "words of spoken English"),
+    ("transcript-core/src/chat/verify/exceptions.rs", "words of spoken languages"),
     ("transcript-core/src/chat/verify/negation_words.rs", "negating words of spoken English"),
     ("transcript-core/src/chat/verify/quoted_negation_tests.rs", "sentences of transcripts and models"),
     ("transcript-core/src/chat/prompt.rs", "text for chat models, measured as it is"),

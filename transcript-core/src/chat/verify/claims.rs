@@ -6,7 +6,13 @@
 use std::cell::OnceCell;
 
 use super::{
-    amounts::Amounts, negation::Polarity, number_words::NumberWords, support::ExtraContext, times,
+    amounts::Amounts,
+    chinese_aspect,
+    exceptions::{self, ExceptionVerdict},
+    negation::Polarity,
+    number_words::NumberWords,
+    support::ExtraContext,
+    times,
     transcript_index::SpokenContext,
 };
 use crate::transcript::{
@@ -46,7 +52,11 @@ impl ClaimChecker {
         let polarity = |text: &str| Polarity::new(text, &self.language);
         !has_disguised_word(sentence, spoken)
             && self.amounts(sentence).are_in(&[&self.question, &self.amounts(spoken)])
-            && !polarity(sentence).contradicts(&polarity(spoken), |term| extra.is_asked(term))
+            && !chinese_aspect::contradicts(sentence, spoken)
+            && match exceptions::compare(sentence, spoken, self.language.primary()) {
+                Some(verdict) => verdict == ExceptionVerdict::Agrees,
+                None => !polarity(sentence).contradicts(&polarity(spoken), |term| extra.is_asked(term)),
+            }
     }
 
     /// Whether the cited passages contain a time as it is written, or they or the question have its numbers.

@@ -58,6 +58,8 @@ pub(super) struct PairItem {
     pub(super) has_term: bool,
     /// Whether it may be part of a phrase: "at least", "au moins".
     pub(super) is_phrase: bool,
+    /// Whether it also denies: "refused".
+    pub(super) denies: bool,
 }
 
 /// A clause with at least one item.
@@ -227,7 +229,14 @@ fn clause(clause: &str, words: NegationWords<'_>, pairs: &PairWords) -> Clause {
             let is_phrase = matches!(last.as_str(), "at" | "au" | "du" | "al" | "lo");
             word.clone_into(&mut last);
             let pair = pairs.find(lower);
-            items.extend(pair.map(|word| Item::Opposite(PairItem { word, has_term: !is_common, is_phrase })));
+            items.extend(pair.map(|pair| {
+                Item::Opposite(PairItem {
+                    word: pair,
+                    has_term: !is_common,
+                    is_phrase,
+                    denies: words.is_doubt(word),
+                })
+            }));
         }
         Term::Stem(stem) if !is_common => {
             if words.is_truth(&last) {
@@ -262,8 +271,10 @@ fn add_ngram(items: &mut Vec<Item>, ngram: &str, before: [&str; 2], words: Negat
     } else if words.is_ideographic_negator(ngram, before) {
         items.push(Item::Negator);
     } else if ngram.chars().count() > 1 && !is_common_ngram(ngram) {
-        let pair = |word| Item::Opposite(PairItem { word, has_term: true, is_phrase: false });
-        items.extend(PairWords::find_ngram(ngram).map(pair));
+        let pair = |word| Item::Opposite(PairItem { word, has_term: true, is_phrase: false, denies: false });
+        // "不同意"
+        let [_, last] = before;
+        items.extend(PairWords::find_ngram(ngram).filter(|_| last != "不同").map(pair));
         items.push(Item::Term(ngram.to_owned()));
     }
 }

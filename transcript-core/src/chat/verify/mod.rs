@@ -9,15 +9,17 @@
 //! - A sentence with a quotation that leaves out a negation directly outside of it is removed.
 //! - A sentence without a citation is kept only if a later sentence of the same line has one.
 //! - A sentence with a number that its citations and the question do not have, or that denies what they state or states
-//!   what they deny, is removed.
+//!   what they deny or except, is removed.
 //! - Times and links come from the service; those of the model are removed. A time that is spoken or asked stays.
 
 mod amount_tokens;
 mod amounts;
 mod checked;
+mod chinese_aspect;
 mod citation;
 mod claims;
 mod clauses;
+mod exceptions;
 mod negation;
 mod negation_words;
 mod normalize;
@@ -54,6 +56,8 @@ mod opposite_tests;
 mod quoted_negation_tests;
 #[cfg(test)]
 mod reversal_tests;
+#[cfg(test)]
+mod statement_tests;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]

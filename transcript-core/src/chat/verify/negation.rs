@@ -23,7 +23,7 @@ use std::collections::HashSet;
 
 use super::{
     super::common_words::language_of,
-    clauses::{Item, clauses, is_boundary},
+    clauses::{Clause, Item, clauses, is_boundary},
     negation_words::NegationWords,
     opposites::{self, OCCURRENCES_MAX, PairOccurrence, PairWords, SIDE_TERMS_MAX},
 };
@@ -73,12 +73,14 @@ impl Polarity {
             let goes_on = matches!(clause.end, Some(',' | '，' | '、'));
             let next = clauses.get(index + 1).filter(|_| goes_on);
             let next = next.and_then(|next| next.items.split(is_boundary).next()).unwrap_or_default();
+            let mut subject = subject_of(&clauses, index);
             let mut parts = clause.items.split(is_boundary).peekable();
             while let Some(items) = parts.next() {
                 let negators = items.iter().filter(|item| **item == Item::Negator).count();
                 polarity.has_double |= negators > 1 && words.cancel();
                 polarity.add_clause(items);
-                polarity.add_opposites(items, if parts.peek().is_none() { next } else { &[] });
+                let next = if parts.peek().is_none() { next } else { &[] };
+                polarity.add_opposites(items, next, std::mem::take(&mut subject));
             }
         }
         polarity
@@ -125,13 +127,19 @@ impl Polarity {
         }
     }
 
-    /// Adds the words of pairs of a clause; `next` is what follows its comma.
-    fn add_opposites(&mut self, items: &[Item], next: &[Item]) {
+    /// Adds the words of pairs of a clause.
+    ///
+    /// `next` is what follows its comma, and `subject` what is before a parenthesis.
+    fn add_opposites(&mut self, items: &[Item], next: &[Item], subject: &[Item]) {
         let denies = |item: &Item| matches!(item, Item::Negator | Item::Suffix | Item::Doubt);
+        // "Refused" is a word of a pair.
+        let is_pair = |items: &&[Item]| matches!(items, [Item::Doubt, Item::Opposite(pair)] if pair.denies);
+        let is_denied =
+            items.iter().filter(|item| denies(item)).count() > items.windows(2).filter(is_pair).count();
         let term = |item: &Item| if let Item::Term(term) = item { Some(term.clone()) } else { None };
         let pair = |(index, item)| if let &Item::Opposite(pair) = item { Some((index, pair)) } else { None };
         let pairs = || items.iter().enumerate().filter_map(pair);
-        let is_certain = pairs().nth(1).is_none() && !items.iter().any(denies);
+        let is_certain = pairs().nth(1).is_none() && !is_denied;
         // A few words after a comma, of which the last one is the noun: "cheap, even in winter".
         let supplement: Vec<_> = next.iter().rev().filter_map(term).take(SUPPLEMENT_WORDS_MAX + 1).collect();
         let is_short = supplement.len() <= SUPPLEMENT_WORDS_MAX && !next.iter().any(denies);
@@ -143,6 +151,10 @@ impl Polarity {
             let (first, last) = (own.chars().next(), own.chars().last());
             let before = items.iter().take(index).rev().filter_map(term);
             let before = before.skip_while(|term| first.is_some() && term.chars().last() == first);
+            let mut before: Vec<_> = before.take(SIDE_TERMS_MAX).collect();
+            if before.is_empty() {
+                before.extend(subject.iter().rev().filter_map(term));
+            }
             let after = items.iter().skip(index + 1 + usize::from(pair.has_term)).filter_map(term);
             let after = after.skip_while(|term| last.is_some() && term.chars().next() == last);
             let mut after: Vec<_> = after.take(SIDE_TERMS_MAX).collect();
@@ -151,7 +163,7 @@ impl Polarity {
             }
             self.opposites.push(PairOccurrence {
                 word: pair.word,
-                before: before.take(SIDE_TERMS_MAX).collect(),
+                before,
                 after,
                 is_certain: is_certain && !pair.is_phrase,
             });
@@ -204,6 +216,17 @@ impl Polarity {
     fn has(&self, term: &str) -> bool {
         self.stated.contains(term) || self.negated.contains(term) || self.doubtful.contains(term)
     }
+}
+
+/// The clause before a short parenthesis that ends before this clause: "The mayor, Ellen Whitcombe, refused".
+fn subject_of(clauses: &[Clause], index: usize) -> &[Item] {
+    let before = |distance: usize| {
+        index.checked_sub(distance).and_then(|at| clauses.get(at)).filter(|clause| clause.end == Some(','))
+    };
+    let (Some(aside), Some(subject)) = (before(1), before(2)) else { return &[] };
+    let is_name = |item: &Item| matches!(item, Item::Term(_));
+    let is_short = aside.items.len() <= SUPPLEMENT_WORDS_MAX && aside.items.iter().all(is_name);
+    if is_short && subject.items.iter().all(is_name) { &subject.items } else { &[] }
 }
 
 #[cfg(test)]

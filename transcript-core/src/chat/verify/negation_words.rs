@@ -84,7 +84,7 @@ static TRUE: LazyLock<HashSet<String>> = LazyLock::new(|| folded(TRUTHS));
 static UNTRUE: LazyLock<HashSet<String>> = LazyLock::new(|| folded(UNTRUTHS));
 static DENYING: LazyLock<HashSet<String>> = LazyLock::new(|| folded(DOUBTS));
 
-fn folded(list: &str) -> HashSet<String> {
+pub(super) fn folded(list: &str) -> HashSet<String> {
     list.split_whitespace().map(fold).collect()
 }
 

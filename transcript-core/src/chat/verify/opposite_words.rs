@@ -6,9 +6,13 @@
 /// A pair is certain: no true sentence has one word where the passages have the other. So converses ("bought" and "sold"),
 /// words of measures ("two metres deep" is shallow), verbs of the same form ("dry the wet wool") and words with a second
 /// sense ("close to") are missing. Words of quantity have no opposites: with them the other words of a clause are not
-/// certain, because "few are cheap" is "most are expensive".
+/// certain, because "few are cheap" is "most are expensive"; nor are they with "later".
 pub(super) const OPPOSITES: &[(&str, &str, &str)] = &[
-    ("en", "least few fewest many most only little rarely seldom half almost nearly too", ""),
+    (
+        "en",
+        "least few fewest many most only little rarely seldom half almost nearly too later now until unless",
+        "",
+    ),
     ("en", "more", "less fewer"),
     ("en", "before", "after"),
     ("en", "above", "below beneath"),
@@ -25,7 +29,9 @@ pub(super) const OPPOSITES: &[(&str, &str, &str)] = &[
     ("en", "good", "bad"),
     ("en", "better", "worse"),
     ("en", "best", "worst"),
-    ("de", "viel viele vielen meisten nur selten halb fast", ""),
+    ("en", "refuse refuses refused", "agree agrees agreed accept accepts accepted"),
+    ("en", "doubt doubts doubted", "sure convinced"),
+    ("de", "viel viele vielen meisten nur selten halb fast bis", ""),
     ("de", "mehr", "weniger"),
     ("de", "bevor", "nachdem"),
     ("de", "oberhalb", "unterhalb"),
@@ -38,7 +44,9 @@ pub(super) const OPPOSITES: &[(&str, &str, &str)] = &[
     ("de", "schwierig", "leicht leichter einfach"),
     ("de", "gut", "schlecht"),
     ("de", "besser", "schlimmer"),
-    ("fr", "beaucoup peu plupart seul seulement rarement presque trop", ""),
+    ("de", "weigern weigert weigerte geweigert", "bereit zugestimmt"),
+    ("de", "bezweifeln bezweifelt bezweifelte", "sicher überzeugt"),
+    ("fr", "beaucoup peu plupart seul seulement rarement presque trop jusqu sauf", ""),
     ("fr", "plus", "moins"),
     ("fr", "avant", "après"),
     ("fr", "dessus", "dessous"),
@@ -49,7 +57,8 @@ pub(super) const OPPOSITES: &[(&str, &str, &str)] = &[
     ("fr", "facile", "difficile"),
     ("fr", "riche", "pauvre"),
     ("fr", "meilleur meilleure", "pire"),
-    ("es", "mucho mucha poco poca mayoría solo sólo casi demasiado", ""),
+    ("fr", "refuser refuse refusé refusa", "accepter accepte accepté accepta"),
+    ("es", "mucho mucha poco poca mayoría solo sólo casi demasiado hasta", ""),
     ("es", "más", "menos"),
     ("es", "antes", "después"),
     ("es", "encima", "debajo"),
@@ -61,10 +70,13 @@ pub(super) const OPPOSITES: &[(&str, &str, &str)] = &[
     ("es", "fuerte", "débil"),
     ("es", "fácil", "difícil"),
     ("es", "mejor", "peor"),
+    ("es", "negó niega negaron", "aceptar acepta aceptó"),
+    ("es", "dudar duda dudaba", "seguro segura convencido convencida"),
     ("", "少な 少し ほと だけ しか 半分 多く 很少 少数 多数 大多 只有 几乎 幾乎", ""),
     ("", "之前 以前", "之后 之後 以后 以後"),
     ("", "大き", "小さ"),
     ("", "暑い 熱い", "寒い 冷た"),
     ("", "強い 強く", "弱い 弱く"),
     ("", "増え 増加 增加", "減り 減少 减少"),
+    ("", "拒否 拒绝 拒絕", "承諾 同意 接受 答应 答應"),
 ];

@@ -67,7 +67,8 @@ impl PairWords {
     /// The side of a word in lower case.
     pub(super) fn find(&self, lower: &str) -> Option<PairWord> {
         let (stemmer, pairs) = self.pairs.as_ref()?;
-        pairs.get(&*stemmer.stem(lower)).copied()
+        // These German words have the stems of "sicher" and "bereit".
+        pairs.get(&*stemmer.stem(lower)).filter(|_| !matches!(lower, "sich" | "bereits")).copied()
     }
 
     /// The side of a run of letters of an unspaced script.
