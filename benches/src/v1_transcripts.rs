@@ -3,8 +3,7 @@
 //! The baseline is the disk itself: how often a second it syncs four kilobytes.
 
 use std::{
-    fs::File,
-    io::{Read as _, Write as _},
+    io::Write as _,
     path::Path,
     time::{Duration, Instant},
 };
@@ -14,13 +13,14 @@ use serde_json::Value;
 use storage_sqlx::{SqliteOptions, SqliteStore};
 use tempfile::TempDir;
 use transcript_core::{
-    Random, Timestamp,
+    Random as _, Timestamp,
     directory::{
         Directory as _, NewKeyRecord, RedeemOutcome, RedeemRequest, VerificationToken,
         api_key::{ApiKey, ApiKind},
     },
     ids::{AccountId, KeyId, WalletId},
 };
+use verbatim::SystemRandom;
 
 use crate::{
     http_client::{HttpClient, text},
@@ -41,27 +41,12 @@ pub(crate) const CREDITS: u64 = 100_000_000;
 /// The path of the archived transcript in the v1 API.
 pub(crate) const PATH: &str = "/api/v1/transcript?video_id=bench-00000";
 
-/// The system's randomness.
-#[derive(Debug)]
-struct SystemRandom;
-
-impl Random for SystemRandom {
-    fn bytes(&self, count: u32) -> Vec<u8> {
-        let mut bytes = vec![0; count as usize];
-        // Without randomness key creation fails, which is reported.
-        match File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes)) {
-            Ok(()) => bytes,
-            Err(_) => Vec::new(),
-        }
-    }
-}
-
 /// Creates accounts by verification tokens; returns their keys.
 pub(crate) async fn accounts(data: &Path, count: u64) -> Result<Vec<ApiKey>> {
     let store = SqliteStore::open(SqliteOptions::new(data.join("verbatim.db"))).await?;
-    let now = Timestamp::from_millis(1_795_132_800_000);
+    let (now, random) = (Timestamp::from_millis(1_795_132_800_000), SystemRandom::open()?);
     let make = async |number: u64| -> Result<ApiKey> {
-        let (key, digest) = (ApiKey::generate(ApiKind::V1, &SystemRandom)?, SystemRandom.bytes(32));
+        let (key, digest) = (ApiKey::generate(ApiKind::V1, &random)?, random.bytes(32));
         let token = VerificationToken {
             digest: digest.clone(),
             email: format!("{number}@bench.example"),

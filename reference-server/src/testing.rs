@@ -23,7 +23,7 @@ use tokio::{
     task::JoinSet,
 };
 use transcript_core::{
-    Clock, Random, Timestamp,
+    Clock, Timestamp,
     accounts::{
         Accounts, AccountsDeps, AccountsOptions, SequentialCharges,
         mail::{MailMessage, Mailer, NotifyingOutbox, OutboxNotifier},
@@ -44,6 +44,8 @@ use transcript_core::{
     transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript, VideoDetails, VideoMetadata},
     video::{Platform, VideoId},
 };
+
+pub(crate) use transcript_core::test_doubles::SequentialRandom;
 
 use crate::{
     config::{LogFormat, SettingSources, Settings},
@@ -346,17 +348,6 @@ impl Mailer for FakeMailer {
         // The receiver is dropped when the test ends.
         let _ = self.0.send(mail);
         Ok(())
-    }
-}
-
-#[derive(Debug, Default)]
-pub(crate) struct SequentialRandom(AtomicU32);
-
-impl Random for SequentialRandom {
-    fn bytes(&self, count: u32) -> Vec<u8> {
-        (0..count)
-            .map(|_| (self.0.fetch_add(1, Ordering::Relaxed).wrapping_mul(2_654_435_761) >> 24) as u8)
-            .collect()
     }
 }
 

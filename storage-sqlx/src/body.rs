@@ -300,7 +300,7 @@ impl BodyHeader {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use transcript_core::{
         ErrorKind,
         transcript::Segment,
@@ -309,7 +309,8 @@ mod tests {
 
     use super::*;
 
-    fn transcript(segments: Vec<Segment>) -> Transcript {
+    /// A transcript with these segments, whose other fields are unusual.
+    pub(crate) fn transcript(segments: Vec<Segment>) -> Transcript {
         Transcript {
             video: VideoId::new(Platform::YouTube, "aaaaaaaaaaa").unwrap(),
             title: Some("A \"title\"\u{0}\u{1F600}".to_owned()),

@@ -149,18 +149,18 @@ mod tests {
     fn document_v1_damaged_returns_corrupt() {
         let (document, transcript) = sample_document();
         let check = |damage: &dyn Fn(&mut BodyV1)| {
-            let mut encode_v1 = encode_v1(&document);
-            damage(&mut encode_v1);
-            assert_eq!(encode_v1.unpack().unwrap_err().kind(), ErrorKind::Corrupt);
+            let mut body = encode_v1(&document);
+            damage(&mut body);
+            assert_eq!(body.unpack().unwrap_err().kind(), ErrorKind::Corrupt);
         };
-        check(&|encode_v1| encode_v1.bytes.clear());
-        check(&|encode_v1| encode_v1.bytes.truncate(encode_v1.bytes.len() / 2));
-        check(&|encode_v1| encode_v1.content_sha256[0] ^= 1);
-        check(&|encode_v1| encode_v1.length -= 1);
-        check(&|encode_v1| encode_v1.length = u64::MAX);
-        check(&|encode_v1| encode_v1.bytes = zstd::bulk::compress(b"{}", 1).unwrap());
+        check(&|body| body.bytes.clear());
+        check(&|body| body.bytes.truncate(body.bytes.len() / 2));
+        check(&|body| body.content_sha256[0] ^= 1);
+        check(&|body| body.length -= 1);
+        check(&|body| body.length = u64::MAX);
+        check(&|body| body.bytes = zstd::bulk::compress(b"{}", 1).unwrap());
         for (from, to) in [("[40,", "[-41,"), ("2570,1,0", "2570,1"), ("\"form\":1", "\"form\":2")] {
-            check(&|encode_v1| *encode_v1 = self::encode_v1(&document.replace(from, to)));
+            check(&|body| *body = encode_v1(&document.replace(from, to)));
         }
         // Some bits of a zstd frame are unused: a frame that still decodes must have the same text.
         let whole = encode_v1(&document);

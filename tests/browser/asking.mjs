@@ -54,6 +54,18 @@ await play(async (browser) => {
   }
   assertClean(activity);
 
+  // A limit of the day is shown again without another challenge.
+  const detail = "Used up.";
+  await page.route("**/ask", (route) => route.fulfill({ status: 429, contentType: "application/json", body: JSON.stringify({ detail }) }));
+  for (const challenges of [1, 0]) {
+    activity.requests.length = 0;
+    await answer.evaluate((element) => element.replaceChildren());
+    await page.getByRole("button", { name: "Ask", exact: true }).click();
+    await answer.getByText(detail).waitFor({ timeout: 60_000 });
+    assert.equal(activity.requests.filter((url) => url.endsWith("/challenge")).length, challenges);
+  }
+  await page.unroute("**/ask");
+
   // Without a connection the page stays.
   await page.goto(LONG);
   await page.getByText("Ask this video").click();

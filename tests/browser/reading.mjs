@@ -323,8 +323,12 @@ await play(async (browser) => {
   await plain.page.setViewportSize({ width: 360, height: 740 });
   await plain.page.goto(`${LONG}?t=3000`);
   const target = plain.page.locator("#words p:target");
-  await plain.page.waitForTimeout(2000);
-  const { y } = await target.boundingBox();
+  let y;
+  for (let last = null; y !== last; ) {
+    last = y;
+    await plain.page.waitForTimeout(1000);
+    ({ y } = await target.boundingBox());
+  }
   assert.ok(y > 0 && y < 740, `the moment is at ${y} px`);
   const [clock, sign] = [await target.locator(".time").boundingBox(), await target.locator(".moment").boundingBox()];
   assert.ok(sign.y >= clock.y + clock.height || sign.x >= clock.x + clock.width, "the sign covers the time");

@@ -157,6 +157,12 @@ impl Error {
         Self::new(ErrorKind::Invalid, Retry::Never, message)
     }
 
+    /// Creates an error for a named item that does not exist: [`ErrorKind::NotFound`], never retried.
+    #[cold]
+    pub fn not_found(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::NotFound, Retry::Never, message)
+    }
+
     /// Creates an error for a request that contradicts stored data: [`ErrorKind::Conflict`], never retried.
     #[cold]
     pub fn conflict(message: impl Into<String>) -> Self {

@@ -4,7 +4,7 @@
 //! traits provide them: the stores ([`archive::Archive`], [`ledger::Ledger`], [`directory::Directory`], …),
 //! the suppliers ([`supplier::Supplier`]), [`Clock`] and [`Random`].
 //! [`memory`] has in-memory stores. With the feature `testing`, the `testing` module has the conformance
-//! suite that every other implementation must pass, and `test_doubles` has wrappers of ports and a clock. With the
+//! suite that every other implementation must pass, and `test_doubles` has clocks and wrappers of ports. With the
 //! feature `service`, the `service` module has the interface of the service for callers.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]

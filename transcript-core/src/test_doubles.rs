@@ -1,4 +1,4 @@
-//! Test doubles: a clock that a test advances, and wrappers of ports.
+//! Test doubles: clocks, a source of random bytes, and wrappers of ports.
 //!
 //! A double that changes some methods of a store implements the wrapper of the port instead of the port. Every method
 //! that it does not define calls the inner store: no default of the port hides that store's method.
@@ -7,12 +7,13 @@ use std::{
     fmt,
     sync::{
         Arc,
-        atomic::{AtomicI64, Ordering::Relaxed},
+        atomic::{AtomicI64, AtomicU32, Ordering::Relaxed},
     },
     time::Duration,
 };
 
 use async_trait::async_trait;
+use tokio::time::Instant;
 
 #[cfg(feature = "search")]
 use crate::search::{
@@ -31,19 +32,26 @@ use crate::{
         PeriodBalance, RevokeOutcome, RevokeRequest, SettleOutcome, SettleRequest, Terms,
     },
     page::{Page, PageRequest},
-    time::{Clock, Timestamp},
+    retry::deadline_after,
+    supplier::SupplyMonitor,
+    time::{Clock, Random, Timestamp},
     transcript::TrackInfo,
     video::{ShortLink, VideoId},
 };
 
-/// Clock that stands still until a test advances it.
-#[derive(Debug)]
+/// Clock that stands still until a test sets or advances it.
+#[derive(Debug, Default)]
 pub struct ManualClock(AtomicI64);
 
 impl ManualClock {
     /// Returns a clock that shows this time.
     pub fn new(now: Timestamp) -> Self {
         Self(AtomicI64::new(now.as_millis()))
+    }
+
+    /// Sets the time.
+    pub fn set(&self, now: Timestamp) {
+        self.0.store(now.as_millis(), Relaxed);
     }
 
     /// Advances the clock.
@@ -56,6 +64,53 @@ impl ManualClock {
 impl Clock for ManualClock {
     fn now(&self) -> Timestamp {
         Timestamp::from_millis(self.0.load(Relaxed))
+    }
+}
+
+/// Clock that advances with Tokio's time, which a test can pause.
+#[derive(Debug)]
+pub struct PausedClock {
+    start: Timestamp,
+    started_at: Instant,
+}
+
+impl PausedClock {
+    /// Returns a clock that shows `start` now.
+    pub fn new(start: Timestamp) -> Self {
+        Self { start, started_at: deadline_after(Duration::ZERO) }
+    }
+
+    /// Returns a copy that is ahead by `millis`; negative values are behind.
+    pub fn ahead(&self, millis: i64) -> Self {
+        Self { start: Timestamp::from_millis(self.start.as_millis() + millis), started_at: self.started_at }
+    }
+}
+
+impl Clock for PausedClock {
+    fn now(&self) -> Timestamp {
+        self.start.plus(self.started_at.elapsed())
+    }
+}
+
+/// Random source that returns other bytes on each call, and the same sequence in each run.
+#[derive(Debug, Default)]
+pub struct SequentialRandom(AtomicU32);
+
+impl Random for SequentialRandom {
+    fn bytes(&self, count: u32) -> Vec<u8> {
+        (0..count).map(|_| (self.0.fetch_add(1, Relaxed).wrapping_mul(2_654_435_761) >> 24) as u8).collect()
+    }
+}
+
+/// Monitor that ignores progress and never cancels.
+#[derive(Debug)]
+pub struct PatientMonitor;
+
+impl SupplyMonitor for PatientMonitor {
+    fn report_progress(&self, _: &str, _: u64, _: u64) {}
+
+    fn is_cancelled(&self) -> bool {
+        false
     }
 }
 

@@ -1,4 +1,4 @@
-//! Cuts of texts, and the repair of texts in JSON.
+//! Texts: their beginning, their form on one line, and their repair in JSON.
 
 use std::borrow::Cow;
 
@@ -20,6 +20,18 @@ pub fn head(text: &str, bytes_max: usize) -> &str {
 /// in names of right-to-left scripts do.
 pub(crate) fn is_one_line(text: &str) -> bool {
     !text.contains(|c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') || is_reordering(c))
+}
+
+/// A text on one line: its words, with single spaces between them and without control characters.
+///
+/// ```
+/// use transcript_core::text::one_line;
+///
+/// assert_eq!(one_line(" a\r\n\tb\u{0}c\u{2028}"), "a b c");
+/// ```
+pub fn one_line(text: &str) -> String {
+    let words = text.split(|c: char| c.is_whitespace() || c.is_control());
+    words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
 /// Whether a character reorders the text around it.

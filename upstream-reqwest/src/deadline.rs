@@ -25,26 +25,20 @@ pub(crate) fn lookup_end(clock: &dyn Clock, deadline: Timestamp) -> Instant {
 
 #[cfg(test)]
 mod tests {
+    use transcript_core::test_doubles::ManualClock;
+
     use super::*;
-
-    #[derive(Debug)]
-    struct FrozenClock;
-
-    impl Clock for FrozenClock {
-        fn now(&self) -> Timestamp {
-            Timestamp::from_millis(1_000)
-        }
-    }
 
     #[tokio::test(start_paused = true)]
     async fn lookup_end_is_before_deadline() {
+        let clock = ManualClock::new(Timestamp::from_millis(1_000));
         for (left_ms, expect_ms) in
             [(0, 0), (100, 0), (25_000, 24_750), (60_250, 60_000), (3_600_000, 60_000)]
         {
-            let end = lookup_end(&FrozenClock, Timestamp::from_millis(1_000 + left_ms));
+            let end = lookup_end(&clock, Timestamp::from_millis(1_000 + left_ms));
             assert_eq!(end - Instant::now(), Duration::from_millis(expect_ms), "{left_ms}");
         }
-        let end = call_end(&FrozenClock, Timestamp::from_millis(3_601_000));
+        let end = call_end(&clock, Timestamp::from_millis(3_601_000));
         assert_eq!(end - Instant::now(), Duration::from_millis(3_599_750));
     }
 }

@@ -94,7 +94,7 @@ mod tests {
             let refused = client.post(post(&url)).await.unwrap_err();
             assert!(refused.message().starts_with("the callback address is not allowed: "), "{refused}");
         }
-        let accepted = tokio::time::timeout(Duration::ZERO, listener.accept()).await;
-        assert!(accepted.is_err(), "a connection was made");
+        // A connection would wait in the queue of the listener.
+        assert!(listener.into_std().unwrap().accept().is_err(), "a connection was made");
     }
 }

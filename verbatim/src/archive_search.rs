@@ -48,7 +48,7 @@ struct SearchServiceState {
     clock: Arc<SystemClock>,
     runtime: Handle,
     /// The open index, and the parts over it: their bound of concurrent work holds for all callers.
-    open: Mutex<Option<(OpenIndex, SearchParts)>>,
+    open: Arc<Mutex<Option<(OpenIndex, SearchParts)>>>,
     /// Whether an indexer runs in this process.
     is_followed: AtomicBool,
 }
@@ -92,7 +92,7 @@ impl SearchService {
         clock: Arc<SystemClock>,
         servers: ServerGroup,
     ) -> Self {
-        let (open, is_followed) = (Mutex::default(), AtomicBool::new(false));
+        let (open, is_followed) = (Arc::default(), AtomicBool::new(false));
         let state =
             SearchServiceState { archive, storage, clock, runtime: Handle::current(), open, is_followed };
         Self { state: Arc::new(state), servers }
@@ -250,12 +250,20 @@ impl SearchService {
     async fn check_index<T>(&self, result: Result<T>) -> Result<T> {
         if let Err(error) = &result
             && error.kind() == ErrorKind::Corrupt
-            && let Some((damaged, _)) =
-                self.state.open.lock().await.take_if(|(open, _)| open.index.is_damaged())
         {
-            damaged.close().await;
-            // A failure shows again when the file is opened next.
-            let _ = self.state.storage.delete_damaged(error);
+            // Locked until the file is deleted, also if this call is cancelled: another caller would open it again.
+            let mut open = Arc::clone(&self.state.open).lock_owned().await;
+            if let Some((damaged, _)) = open.take_if(|(open, _)| open.index.is_damaged()) {
+                let (storage, error) = (self.state.storage.clone(), error.clone());
+                let delete = async move {
+                    damaged.close().await;
+                    // A failure shows again when the file is opened next.
+                    let deletion = move || storage.delete_damaged(&error);
+                    let _ = tokio::task::spawn_blocking(deletion).await;
+                    drop(open);
+                };
+                let _ = self.state.runtime.spawn(delete).await;
+            }
         }
         result
     }

@@ -1,10 +1,10 @@
 //! Chat with a model, or without one; search by meaning with an embedding model.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use tokio::runtime::Handle;
 use transcript_core::{
-    Result,
+    Error, Result,
     archive::Archive,
     chat::{Chat, ChatOptions, Embedder},
 };
@@ -21,8 +21,10 @@ pub(crate) fn chat(options: &Options, archive: &Arc<dyn Archive>, runtime: Handl
 }
 
 fn answering_chat(options: &Options, runtime: Handle) -> Result<Chat> {
+    let timeout = custom_timeout(options)?;
     if let Some(model) = &options.custom.chat_model {
-        return Ok(Chat::new(runtime, Arc::clone(model), ChatOptions::default()));
+        let chat_options = ChatOptions { timeout, ..ChatOptions::default() };
+        return Ok(Chat::new(runtime, Arc::clone(model), chat_options));
     }
     #[cfg(feature = "chat-model")]
     if let Some(service) = &options.chat {
@@ -32,11 +34,20 @@ fn answering_chat(options: &Options, runtime: Handle) -> Result<Chat> {
     Ok(Chat::extractive(runtime))
 }
 
+/// The timeout of a custom model.
+fn custom_timeout(options: &Options) -> Result<Duration> {
+    match options.custom.chat_timeout {
+        Some(timeout) if timeout.is_zero() => Err(Error::invalid("chat_timeout must be longer than zero")),
+        timeout => Ok(timeout.unwrap_or(ChatOptions::default().timeout)),
+    }
+}
+
 /// Checks the options of both models without network access.
 ///
 /// # Errors
 /// [`transcript_core::ErrorKind::Invalid`], naming the invalid setting.
 pub(crate) fn check(options: &Options) -> Result<()> {
+    custom_timeout(options)?;
     #[cfg(feature = "chat-model")]
     if let Some(service) = &options.chat {
         model(service, options)?;
@@ -81,6 +92,16 @@ mod tests {
 
     use super::*;
     use crate::{EmbeddingsOptions, Verbatim};
+
+    #[tokio::test]
+    async fn chat_timeout_zero_is_refused() {
+        let mut options = Options::default();
+        options.custom.chat_timeout = Some(std::time::Duration::ZERO);
+        for error in [options.check().unwrap_err(), Verbatim::open(options).await.unwrap_err()] {
+            assert_eq!(error.kind(), ErrorKind::Invalid);
+            assert_eq!(error.message(), "chat_timeout must be longer than zero");
+        }
+    }
 
     #[tokio::test]
     async fn embedding_options_are_checked() {

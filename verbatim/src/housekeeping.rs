@@ -119,19 +119,11 @@ mod tests {
         ids::{HoldId, WalletId},
         ledger::{HoldRequest, LedgerOperation, Leg, Pool, Terms},
         memory::MemoryLedger,
+        test_doubles::ManualClock,
     };
 
     use super::*;
     use crate::{SystemRandom, observed_ledger::ObservedLedger};
-
-    #[derive(Debug)]
-    struct FrozenClock(i64);
-
-    impl Clock for FrozenClock {
-        fn now(&self) -> Timestamp {
-            Timestamp::from_millis(self.0)
-        }
-    }
 
     /// Counts the operations of a ledger, and panics at the first one.
     #[derive(Debug, Default)]
@@ -185,17 +177,20 @@ mod tests {
         for number in 0..2 * BATCH + 1 {
             let _ = ledger.hold(hold_request(number)).await?;
         }
-        sweep(&ledger, &FrozenClock(59_999)).await?;
+        let clock = ManualClock::new(Timestamp::from_millis(59_999));
+        sweep(&ledger, &clock).await?;
         assert_eq!(ledger.balance(&wallet, &terms).await?.available(), 5_000 - u64::from(2 * BATCH + 1));
-        sweep(&ledger, &FrozenClock(60_000)).await?;
+        clock.advance(Duration::from_millis(1));
+        sweep(&ledger, &clock).await?;
         assert_eq!(ledger.balance(&wallet, &terms).await?.available(), 5_000);
         // A hold of a clock that was a day ahead.
         let _ = ledger
             .hold(HoldRequest { expires_at: Timestamp::from_millis(86_400_000), ..hold_request(u32::MAX) })
             .await?;
-        sweep(&ledger, &FrozenClock(60_000)).await?;
+        sweep(&ledger, &clock).await?;
         assert_eq!(ledger.balance(&wallet, &terms).await?.available(), 4_999);
-        sweep(&ledger, &FrozenClock(960_000)).await?;
+        clock.advance(Duration::from_secs(900));
+        sweep(&ledger, &clock).await?;
         assert_eq!(ledger.balance(&wallet, &terms).await?.available(), 5_000);
         Ok(())
     }

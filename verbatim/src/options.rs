@@ -153,6 +153,11 @@ pub struct CustomPorts {
     /// The model that answers questions; `None`: that of [`Options::chat`] (feature `chat`).
     #[cfg(feature = "chat")]
     pub chat_model: Option<Arc<dyn ChatModel>>,
+    /// Timeout of an answer of `chat_model`, longer than zero; `None`: 60 s (feature `chat`).
+    ///
+    /// The embedding model may take half of it.
+    #[cfg(feature = "chat")]
+    pub chat_timeout: Option<Duration>,
     /// The embedding model that finds passages by their meaning; `None`: that of the other options (feature `chat`).
     #[cfg(feature = "chat")]
     pub embedder: Option<Arc<dyn Embedder>>,

@@ -1,5 +1,6 @@
 //! `OpenAPI` document of the admin API.
 
+use http::Method;
 use schemars::{SchemaGenerator, generate::Contract};
 use serde_json::{Map, Value, json};
 use transcript_core::{page::PAGE_LIMIT, wire::v1::ErrorBody};
@@ -8,7 +9,7 @@ use super::{
     request::{CURSOR_MAX, PAGE_SIZE},
     table::{AdminEndpoint, ENDPOINTS},
 };
-use crate::routes::document::schema_generator;
+use crate::routes::document::{schema_generator, with_common_fields};
 
 /// What the first part of a path after `/admin/` names.
 const TAGS: [(&str, &str); 7] = [
@@ -40,7 +41,7 @@ pub(super) fn document() -> Value {
     let mut requests = schema_generator(Contract::Deserialize);
     let mut responses = schema_generator(Contract::Serialize);
     let error = responses.subschema_for::<ErrorBody>().to_value();
-    let mut paths = Map::new();
+    let mut paths = json!({});
     for endpoint in ENDPOINTS {
         let (status, response) = endpoint.response;
         let mut answers = refusals(endpoint, &error);
@@ -68,21 +69,17 @@ pub(super) fn document() -> Value {
                 "content": { "application/json": { "schema": schema } }
             });
         }
-        let path = paths.entry(endpoint.path).or_insert_with(|| json!({}));
-        path[endpoint.method] = operation;
+        paths[endpoint.path][endpoint.method.as_str().to_ascii_lowercase()] = operation;
     }
     let mut schemas = requests.take_definitions(true);
     schemas.append(&mut responses.take_definitions(true));
-    json!({
-        "openapi": "3.1.1",
-        "jsonSchemaDialect": "https://json-schema.org/draft/2020-12/schema",
+    with_common_fields(json!({
         "info": {
             "title": "Verbatim: admin API",
             "description": "Operations of the operator, on the listener `admin.listen`. Each is recorded in the \
                             audit log under the name of the token.",
             "version": env!("CARGO_PKG_VERSION"),
-            "contact": { "name": "Operator of this server" },
-            "license": { "name": "MIT OR Apache-2.0", "url": "https://www.apache.org/licenses/LICENSE-2.0" }
+            "contact": { "name": "Operator of this server" }
         },
         "servers": [{ "url": "/", "description": "The listener `admin.listen`." }],
         "tags": TAGS.map(|(name, description)| json!({ "name": name, "description": description })),
@@ -97,7 +94,7 @@ pub(super) fn document() -> Value {
                 }
             }
         }
-    })
+    }))
 }
 
 fn content(description: &str, schema: Value) -> Value {
@@ -110,7 +107,7 @@ fn refusals(endpoint: &AdminEndpoint, error: &Value) -> Map<String, Value> {
         (400, "A parameter or a field is wrong.", endpoint.is_list || endpoint.request.is_some()),
         (401, "The token is missing, unknown or revoked.", true),
         (404, "There is no such key, account, grant or job.", endpoint.path.contains('{')),
-        (409, "It contradicts what is stored.", endpoint.method != "get"),
+        (409, "It contradicts what is stored.", endpoint.method != Method::GET),
         (413, "The body is larger than 16 KiB.", endpoint.request.is_some()),
         (415, "The body is not JSON.", endpoint.request.is_some()),
         (500, "Internal error.", true),

@@ -7,7 +7,7 @@ use axum::{
 use http::request::Parts;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use transcript_core::{Page, PageRequest, ids::Cursor, page::PAGE_LIMIT};
 
 use super::AdminState;
@@ -39,9 +39,27 @@ impl<T: DeserializeOwned> FromRequest<AdminState> for RequestFields<T> {
         }
         // Of a list, serde reads the items as the fields in their order.
         let fields = json_object(text, || "it must be a JSON object".to_owned())?;
-        let fields = serde_json::from_value(Value::Object(fields));
-        fields.map(Self).map_err(|error| V1ErrorResponse::bad("body", error.to_string()))
+        read_fields(&fields).map(Self)
     }
+}
+
+/// Reads the fields of a body.
+///
+/// # Errors
+/// 400, whose message names the field that is wrong.
+fn read_fields<T: DeserializeOwned>(fields: &Map<String, Value>) -> Result<T, V1ErrorResponse> {
+    let read = |fields: Map<String, Value>| {
+        serde_json::from_value::<T>(Value::Object(fields)).map_err(|error| error.to_string())
+    };
+    read(fields.clone()).map_err(|error| {
+        // serde names a field that is missing or unknown, but none with a wrong value: alone, it has the same error.
+        let is_wrong = |(name, value): &(&String, &Value)| {
+            let alone = Map::from_iter([((*name).clone(), (*value).clone())]);
+            error.starts_with("invalid ") && read(alone).is_err_and(|alone| alone == error)
+        };
+        let name = fields.iter().find(is_wrong).map_or("body", |(name, _)| name.as_str());
+        V1ErrorResponse::bad(name, &error)
+    })
 }
 
 /// The operations of the operator who sends the request.
@@ -98,4 +116,35 @@ pub(super) fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     field: D,
 ) -> Result<Option<Option<T>>, D::Error> {
     Option::deserialize(field).map(Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Fields {
+        name: String,
+        credits: Option<u64>,
+    }
+
+    #[test]
+    fn fields_wrong_value_is_named() {
+        for (fields, expect) in [
+            (json!({ "name": "a", "credits": -5 }), "credits: invalid value: integer `-5`"),
+            (json!({ "name": 5, "credits": 5 }), "name: invalid type: integer `5`"),
+            (json!({ "credits": "five" }), "credits: invalid type: string"),
+            (json!({ "credits": 5 }), "body: missing field `name`"),
+            (json!({ "name": "a", "other": 1 }), "body: unknown field `other`"),
+        ] {
+            let refused = read_fields::<Fields>(fields.as_object().unwrap()).unwrap_err();
+            assert!(refused.body().error.starts_with(expect), "{refused:?}");
+        }
+        let fields = json!({ "name": "a", "credits": 5 });
+        let Fields { name, credits } = read_fields(fields.as_object().unwrap()).unwrap();
+        assert_eq!((name.as_str(), credits), ("a", Some(5)));
+    }
 }

@@ -4,7 +4,7 @@ use axum::{
     Router,
     routing::{MethodRouter, delete, get, patch, post},
 };
-use http::StatusCode;
+use http::{Method, StatusCode};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::Value;
 use transcript_core::wire::v1::{AccountExport, StatementLine};
@@ -20,8 +20,7 @@ pub(super) type BodySchema = fn(&mut SchemaGenerator) -> Schema;
 
 /// One method of a path.
 pub(super) struct AdminEndpoint {
-    /// The method, in lower case.
-    pub(super) method: &'static str,
+    pub(super) method: &'static Method,
     pub(super) path: &'static str,
     handler: fn() -> MethodRouter<AdminState>,
     /// Name of the operation in the document.
@@ -43,7 +42,7 @@ fn body<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
 
 /// An endpoint that takes no body and returns none.
 const fn endpoint(
-    method: &'static str,
+    method: &'static Method,
     path: &'static str,
     handler: fn() -> MethodRouter<AdminState>,
     id: &'static str,
@@ -74,6 +73,11 @@ impl AdminEndpoint {
     }
 }
 
+const GET: &Method = &Method::GET;
+const POST: &Method = &Method::POST;
+const PATCH: &Method = &Method::PATCH;
+const DELETE: &Method = &Method::DELETE;
+
 const KEYS: &str = "/admin/keys";
 const KEY: &str = "/admin/keys/{id}";
 const ACCOUNTS: &str = "/admin/accounts";
@@ -83,68 +87,68 @@ const JOBS: &str = "/admin/jobs";
 
 /// All endpoints; those of one path are neighbours.
 pub(super) const ENDPOINTS: &[AdminEndpoint] = &[
-    endpoint("get", KEYS, || get(keys::list), "listKeys")
+    endpoint(GET, KEYS, || get(keys::list), "listKeys")
         .described(
             "List the keys of the lookup API, oldest first",
             "Each has its quota, its requests and its new transcripts. Revoked keys are included.",
         )
         .lists::<KeyRow>(),
-    endpoint("post", KEYS, || post(keys::create), "createKey")
+    endpoint(POST, KEYS, || post(keys::create), "createKey")
         .described("Create a key of the lookup API", "The response has the key, which is shown once.")
         .takes::<keys::NewKey>()
         .returns::<keys::NewKeyRow>(201),
-    endpoint("patch", KEY, || patch(keys::change), "changeKey")
+    endpoint(PATCH, KEY, || patch(keys::change), "changeKey")
         .described(
             "Change the expiry or the quota of a key",
             "The change holds at once, also on other servers of the same storage.",
         )
         .takes::<keys::KeyChange>(),
-    endpoint("delete", KEY, || delete(keys::revoke), "revokeKey")
+    endpoint(DELETE, KEY, || delete(keys::revoke), "revokeKey")
         .described("Revoke a key of the lookup API", "The key is refused from then on."),
-    endpoint("get", ACCOUNTS, || get(accounts::list), "listAccounts")
+    endpoint(GET, ACCOUNTS, || get(accounts::list), "listAccounts")
         .described(
             "List the accounts of the v1 API, oldest first",
             "Each has its plan and its remaining credits.",
         )
         .lists::<AccountRow>(),
-    endpoint("post", ACCOUNTS, || post(accounts::create), "createAccount")
+    endpoint(POST, ACCOUNTS, || post(accounts::create), "createAccount")
         .described(
             "Create an account without an email address, and its key",
             "The key is shown once. `ungranted` has the reason if the credits could not be granted.",
         )
         .takes::<accounts::NewAccountRequest>()
         .returns::<NewAccountRow>(201),
-    endpoint("get", ACCOUNT, || get(accounts::show), "showAccount")
+    endpoint(GET, ACCOUNT, || get(accounts::show), "showAccount")
         .described("Show an account", "`{account}` is an id, an email address or a name.")
         .returns::<AccountRow>(200),
-    endpoint("patch", ACCOUNT, || patch(accounts::change), "changeAccount")
+    endpoint(PATCH, ACCOUNT, || patch(accounts::change), "changeAccount")
         .described(
             "Block or unblock an account",
             "The keys of a blocked account are refused; its credits are kept.",
         )
         .takes::<accounts::AccountChange>()
         .returns::<AccountRow>(200),
-    endpoint("delete", ACCOUNT, || delete(accounts::delete), "deleteAccount")
+    endpoint(DELETE, ACCOUNT, || delete(accounts::delete), "deleteAccount")
         .described(
             "Erase an account: its address, keys and references at the payment provider",
             "409 with a subscription, or an order that may still be paid, unless `anyway` is true.",
         )
         .takes::<accounts::DeleteRequest>()
         .returns::<accounts::DeletedAccount>(200),
-    endpoint("post", "/admin/accounts/{account}/keys", || post(accounts::new_key), "replaceAccountKey")
+    endpoint(POST, "/admin/accounts/{account}/keys", || post(accounts::new_key), "replaceAccountKey")
         .described(
             "Replace all keys of an account by a new one",
             "All earlier keys are refused from then on. The response has the new key, which is shown once.",
         )
         .returns::<NewAccountRow>(201),
-    endpoint("post", "/admin/accounts/{account}/grants", || post(accounts::grant), "grantCredits")
+    endpoint(POST, "/admin/accounts/{account}/grants", || post(accounts::grant), "grantCredits")
         .described(
             "Grant credits, which do not expire, to an account",
             "A repeated grant with the same `id` has no effect, so the request can be repeated safely.",
         )
         .takes::<accounts::NewGrant>()
         .returns::<AccountRow>(200),
-    endpoint("delete", GRANT, || delete(accounts::revoke_grant), "revokeGrant")
+    endpoint(DELETE, GRANT, || delete(accounts::revoke_grant), "revokeGrant")
         .described(
             "Take the credits of a grant back, as far as they are available",
             "Credits that are spent or held are the `shortfall`. A repeated request has no effect. 409 for a purchase: \
@@ -152,58 +156,58 @@ pub(super) const ENDPOINTS: &[AdminEndpoint] = &[
              credits that were purchased since would be taken.",
         )
         .returns::<RevokedGrantRow>(200),
-    endpoint("get", "/admin/accounts/{account}/statement", || get(accounts::statement), "listStatement")
+    endpoint(GET, "/admin/accounts/{account}/statement", || get(accounts::statement), "listStatement")
         .described(
             "List the ledger entries of an account, oldest first",
             "Every change of its credits is an entry.",
         )
         .lists::<StatementLine>(),
-    endpoint("get", "/admin/accounts/{account}/export", || get(accounts::export), "exportAccount")
+    endpoint(GET, "/admin/accounts/{account}/export", || get(accounts::export), "exportAccount")
         .described(
             "Return everything that is stored about an account",
             "The account, its keys, orders, jobs and sessions, and all entries of its ledger.",
         )
         .returns::<AccountExport>(200),
-    endpoint("get", JOBS, || get(jobs::list), "listJobs")
+    endpoint(GET, JOBS, || get(jobs::list), "listJobs")
         .described(
             "List the jobs of all accounts that have not ended",
             "Each has its account and its progress.",
         )
         .lists::<JobRow>(),
-    endpoint("patch", JOBS, || patch(jobs::change_all), "changeAllJobs")
+    endpoint(PATCH, JOBS, || patch(jobs::change_all), "changeAllJobs")
         .described(
             "Pause all jobs that have not ended, or resume all that the operator paused",
             "Videos that have started end, and no others start.",
         )
         .takes::<jobs::JobChange>()
         .returns::<jobs::ChangedJobs>(200),
-    endpoint("patch", "/admin/jobs/{job}", || patch(jobs::change), "changeJob")
+    endpoint(PATCH, "/admin/jobs/{job}", || patch(jobs::change), "changeJob")
         .described(
             "Pause a job, or resume one that the operator paused",
             "Videos that have started end, and no others start.",
         )
         .takes::<jobs::JobChange>()
         .returns::<JobRow>(200),
-    endpoint("post", "/admin/withdrawals", || post(server::withdraw), "withdrawVideo")
+    endpoint(POST, "/admin/withdrawals", || post(server::withdraw), "withdrawVideo")
         .described(
             "Take a video down, or restore it",
             "Nothing of a withdrawn video is served or fetched. Every running server has the change.",
         )
         .takes::<server::WithdrawalRequest>()
         .returns::<server::WithdrawnVideo>(200),
-    endpoint("post", "/admin/ledger-audits", || post(server::audit_ledger), "auditLedger")
+    endpoint(POST, "/admin/ledger-audits", || post(server::audit_ledger), "auditLedger")
         .described(
             "Recompute every balance of the ledger from its entries",
             "The report lists each balance that differs from its entries. Nothing is changed.",
         )
         .returns::<Value>(200),
-    endpoint("get", "/admin/audit-log", || get(server::audit_log), "listAuditLog")
+    endpoint(GET, "/admin/audit-log", || get(server::audit_log), "listAuditLog")
         .described(
             "List what operators did, newest first",
             "Each entry has the operator, the operation, what it concerned, and its result.",
         )
         .lists::<AuditRow>(),
-    endpoint("get", "/admin/openapi.json", || get(server::open_api), "getAdminDocument")
+    endpoint(GET, "/admin/openapi.json", || get(server::open_api), "getAdminDocument")
         .described("Return this document", "It has all operations of the admin API.")
         .returns::<Value>(200),
 ];

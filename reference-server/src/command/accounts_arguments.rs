@@ -5,6 +5,14 @@ use clap::{Args, Subcommand};
 use super::arguments::JsonListArgs;
 use crate::operations::CREDITS_MAX;
 
+/// Returns a parser of numbers of credits.
+fn credits_from(min: u64) -> impl Fn(&str) -> Result<u64, String> + Clone {
+    move |text| {
+        let credits = text.parse::<u64>().ok().filter(|credits| (min..=CREDITS_MAX).contains(credits));
+        credits.ok_or_else(|| format!("give a number from {min} to {CREDITS_MAX}"))
+    }
+}
+
 #[derive(Debug, Subcommand)]
 pub(super) enum AccountsCommand {
     /// Create an account without an email address and print its key; it is shown only once
@@ -56,7 +64,7 @@ pub(super) struct CreateAccountArgs {
     #[arg(value_name = "NAME")]
     pub(super) name: String,
     /// Number of credits, which do not expire, beside those of the free plan
-    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=CREDITS_MAX))]
+    #[arg(long, default_value_t = 0, value_parser = credits_from(0), allow_negative_numbers = true)]
     pub(super) credits: u64,
     /// Reason for the credits, shown in the account's statement
     #[arg(long, value_name = "TEXT", default_value = "from the operator")]
@@ -87,7 +95,7 @@ pub(super) struct GrantArgs {
     #[command(flatten)]
     pub(super) account: AccountSelector,
     /// Number of credits
-    #[arg(value_name = "CREDITS", value_parser = clap::value_parser!(u64).range(1..=CREDITS_MAX))]
+    #[arg(value_name = "CREDITS", value_parser = credits_from(1), allow_negative_numbers = true)]
     pub(super) credits: u64,
     /// Name of this grant [default: a new one]
     #[arg(long, value_name = "NAME")]

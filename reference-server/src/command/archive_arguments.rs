@@ -64,7 +64,7 @@ pub(super) struct ShowArgs {
 The newest revision of each transcript becomes a file DIR/PLATFORM/ID/LANGUAGE.FORMAT, whose name is \
 printed. JSON has everything of that revision: `verbatim import DIR` imports it into another archive, where \
 the time of archiving is that of the import. Existing files are kept, unless --force is given; the exit status is 1 if \
-one of them has different content.
+one of them has different content. Files of an earlier export whose transcripts were deleted since stay.
 Transcripts of withdrawn videos are not written. JSON records the withdrawal (withdrawn.json), and its \
 import withdraws the video. Damaged transcripts are named on standard error, and the export continues; the \
 exit status is 1.
@@ -167,14 +167,15 @@ pub(super) struct CompactArgs {
 
 Reads and decodes every stored transcript, all revisions and those of withdrawn videos included, and lists \
 those that are damaged, and videos whose selectors are: they name the transcript that a lookup returns. Servers \
-can run at the same time, and the command can be stopped at any time: the progress names the cursor with which \
---after continues. --repair delete deletes damaged transcripts and nothing else: lookups fetch them again. \
+can run at the same time, and the command can be stopped at any time: it names the cursor with which --after \
+continues. A second Ctrl-C or SIGTERM ends it at once. --repair delete deletes damaged transcripts and nothing \
+else: lookups fetch them again. \
 --repair refetch also fetches those at once that lookups used, free of charge, and those of a video without any \
 selector. Both set damaged selectors again. \
 A transcript that may be of a newer version is listed, but never deleted. To repair a single video, use \
 `verbatim archive refresh` or `delete`.
 Exit status 0: all transcripts are readable, or all damage was repaired; 1: damage remains, or a transcript \
-could not be fetched again.")]
+could not be fetched again; 130: stopped, and no damage remains so far.")]
 pub(super) struct VerifyArgs {
     /// Repair damaged transcripts
     #[arg(long, value_enum, value_name = "ACTION")]

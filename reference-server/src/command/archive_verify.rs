@@ -1,6 +1,7 @@
 //! `verbatim archive verify`: checks every stored transcript and repairs damage.
 
 use serde::Serialize;
+use tokio::task::JoinHandle;
 use transcript_core::{
     archive::{DamagedTranscript, VerifyArchiveRequest},
     engine::FailureReason,
@@ -12,12 +13,14 @@ use verbatim::{GetOutcome, Verbatim};
 use super::{
     CommandError,
     archive_arguments::{RepairAction, VerifyArgs},
+    get::INTERRUPTED,
     ignore_closed,
     listing::array_part,
     print, print_json, print_stderr,
     progress::ProgressLine,
     shown,
 };
+use crate::serve::shutdown_signal;
 
 /// Number of transcripts checked per progress report.
 const PAGE: u32 = 200;
@@ -31,6 +34,8 @@ struct VerifyCounts {
     damaged: u64,
     /// Damaged ones that were repaired as requested.
     repaired: u64,
+    /// Whether a signal has stopped the command.
+    is_stopped: bool,
 }
 
 /// Row of the list.
@@ -54,6 +59,21 @@ struct DamagedRow {
 }
 
 pub(super) async fn run(verbatim: &Verbatim, args: &VerifyArgs) -> Result<(), CommandError> {
+    let signal =
+        shutdown_signal().map_err(|error| CommandError::Fault(format!("cannot handle signals: {error}")))?;
+    let stop = tokio::spawn(async move {
+        signal.await;
+        print_stderr("stopping after this page; a second signal ends at once");
+    });
+    run_until(&stop, verbatim, args).await
+}
+
+/// Works until the end, or until the first page after the end of `stop`: its rows and its cursor are printed.
+async fn run_until(
+    stop: &JoinHandle<()>,
+    verbatim: &Verbatim,
+    args: &VerifyArgs,
+) -> Result<(), CommandError> {
     let stats = verbatim.tools().stats().await.ok();
     let mut progress = ProgressLine::new("checked", stats.map(|stats| stats.transcripts));
     let mut counts = VerifyCounts::default();
@@ -61,18 +81,24 @@ pub(super) async fn run(verbatim: &Verbatim, args: &VerifyArgs) -> Result<(), Co
     loop {
         let before = counts.checked;
         let page = PageRequest { after: after.clone(), limit: page_limit(args, before) };
-        let next = verify_page(verbatim, args, page, &mut counts).await.inspect_err(|_| {
+        let next = verify_page(verbatim, args, page, &mut counts, stop).await.inspect_err(|_| {
             if let Some(cursor) = after.as_ref().filter(|_| before > 0) {
                 progress.note(&continuation(cursor));
             }
         })?;
-        let Some(cursor) = next.as_ref().filter(|_| args.limit.is_none_or(|limit| counts.checked < limit))
-        else {
+        let Some(cursor) = next.as_ref().filter(|_| !counts.is_enough(args)) else {
             drop(progress);
             return report(args, &counts, next.as_ref());
         };
         progress.reach(counts.checked, &format!("{} damaged; --after {cursor}", counts.damaged));
         after = next;
+    }
+}
+
+impl VerifyCounts {
+    /// Whether the command ends, although transcripts may remain.
+    fn is_enough(&self, args: &VerifyArgs) -> bool {
+        self.is_stopped || args.limit.is_some_and(|limit| limit <= self.checked)
     }
 }
 
@@ -88,20 +114,30 @@ async fn verify_page(
     args: &VerifyArgs,
     page: PageRequest,
     counts: &mut VerifyCounts,
+    stop: &JoinHandle<()>,
 ) -> Result<Option<Cursor>, CommandError> {
     // No row is printed yet.
     let (is_first, delete_damaged) = (counts.damaged == 0, args.repair.is_some());
     let found = verbatim.tools().verify(VerifyArchiveRequest { page, delete_damaged }).await?;
     counts.checked += found.scanned;
-    let is_last = found.next.is_none() || args.limit.is_some_and(|limit| limit <= counts.checked);
     let mut rows = Vec::with_capacity(found.damaged.len());
     for damaged in &found.damaged {
-        let row = repair(verbatim, args, damaged).await;
+        // After a signal nothing is fetched: the rows of what is deleted are printed.
+        let row = match stop.is_finished() && needs_fetch(args, damaged) {
+            true => DamagedRow {
+                refetched: Some(false),
+                message: Some("the command was stopped".to_owned()),
+                ..DamagedRow::from(damaged)
+            },
+            false => repair(verbatim, args, damaged).await,
+        };
         counts.damaged += 1;
         let is_refetched = row.refetched == Some(true) || (row.deleted && row.refetched.is_none());
         counts.repaired += u64::from(row.restored || is_refetched);
         rows.push(row);
     }
+    counts.is_stopped = stop.is_finished();
+    let is_last = found.next.is_none() || counts.is_enough(args);
     match args.json {
         true if rows.is_empty() && !is_last => {}
         true => ignore_closed(print_json(&array_part(rows.into_iter(), is_first, is_last)))?,
@@ -110,10 +146,16 @@ async fn verify_page(
     Ok(found.next)
 }
 
+/// Whether what lookups miss is fetched again.
+fn needs_fetch(args: &VerifyArgs, damaged: &DamagedTranscript) -> bool {
+    let is_missing = (damaged.is_deleted || damaged.is_unselected) && !damaged.selectors.is_empty();
+    args.repair == Some(RepairAction::Refetch) && is_missing
+}
+
 /// Fetches a deleted transcript again, and those of a video without a selector, if requested.
 async fn repair(verbatim: &Verbatim, args: &VerifyArgs, damaged: &DamagedTranscript) -> DamagedRow {
     let mut row = DamagedRow::from(damaged);
-    if args.repair != Some(RepairAction::Refetch) || !(damaged.is_deleted || damaged.is_unselected) {
+    if !needs_fetch(args, damaged) {
         return row;
     }
     let mut is_final = true;
@@ -186,7 +228,7 @@ impl DamagedRow {
 
 /// Prints the totals; an error if damage remains.
 fn report(args: &VerifyArgs, counts: &VerifyCounts, next: Option<&Cursor>) -> Result<(), CommandError> {
-    let VerifyCounts { checked, damaged, repaired } = *counts;
+    let VerifyCounts { checked, damaged, repaired, is_stopped } = *counts;
     let damage = match damaged {
         0 => "none is damaged".to_owned(),
         damaged if args.repair.is_some() => {
@@ -199,7 +241,8 @@ fn report(args: &VerifyArgs, counts: &VerifyCounts, next: Option<&Cursor>) -> Re
         print_stderr(&continuation(cursor));
     }
     if damaged == repaired {
-        return Ok(());
+        let is_complete = !is_stopped || next.is_none();
+        return if is_complete { Ok(()) } else { Err(CommandError::Reported(INTERRUPTED)) };
     }
     Err(CommandError::Fault(match args.repair {
         None => {
@@ -213,4 +256,38 @@ fn report(args: &VerifyArgs, counts: &VerifyCounts, next: Option<&Cursor>) -> Re
 
 fn continuation(cursor: &Cursor) -> String {
     format!("continue with --after {cursor}")
+}
+
+#[cfg(test)]
+mod tests {
+    use verbatim::{ImportRequest, Options};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn verify_stopped_ends_after_page_unless_complete() {
+        let verbatim = Verbatim::open(Options::default().without_suppliers()).await.unwrap();
+        let stop = tokio::spawn(async {});
+        while !stop.is_finished() {
+            tokio::task::yield_now().await;
+        }
+        let args = VerifyArgs { repair: None, after: None, limit: None, json: false };
+        for (count, exit) in [(PAGE, None), (PAGE + 1, Some(INTERRUPTED))] {
+            for number in 0..count {
+                let request = ImportRequest {
+                    link: format!("https://youtu.be/{number:011}"),
+                    captions: b"WEBVTT\n\n00:01.000 --> 00:02.000\nWords.\n".to_vec(),
+                    language: Some("en".to_owned()),
+                    ..ImportRequest::default()
+                };
+                verbatim.tools().import(request).await.unwrap();
+            }
+            let status = match run_until(&stop, &verbatim, &args).await {
+                Ok(()) => None,
+                Err(CommandError::Reported(status)) => Some(status),
+                Err(error) => panic!("{error}"),
+            };
+            assert_eq!(status, exit, "{count}");
+        }
+    }
 }

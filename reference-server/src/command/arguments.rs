@@ -103,7 +103,8 @@ pub(super) enum Command {
     /// Manage API keys of the lookup API: create, list, set, revoke
     #[command(subcommand)]
     Keys(KeysCommand),
-    /// Manage accounts of the v1 API: create, new-key, list, show, grant, block, unblock, statement, export, delete
+    /// Manage accounts of the v1 API: create, new-key, list, show, grant, revoke-grant, block, unblock, statement,
+    /// export, delete
     #[command(subcommand)]
     Accounts(AccountsCommand),
     /// Manage the jobs of accounts: list, pause, resume
@@ -267,7 +268,7 @@ pub(super) struct ImportArgs {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
+    use clap::{CommandFactory, error::ErrorKind};
 
     use super::*;
 
@@ -334,5 +335,43 @@ mod tests {
             let arguments = CommandArgs::try_parse_from(line).unwrap();
             assert_eq!(arguments.common.data.as_deref(), Some(std::path::Path::new("/d")));
         }
+    }
+
+    #[test]
+    fn credits_out_of_range_name_range() {
+        for (line, expect) in [
+            ("verbatim accounts grant acme five", "give a number from 1 to 1000000000"),
+            ("verbatim accounts grant acme -5", "give a number from 1 to 1000000000"),
+            ("verbatim accounts create acme --credits -5", "give a number from 0 to 1000000000"),
+        ] {
+            let error = CommandArgs::try_parse_from(line.split(' ')).unwrap_err().to_string();
+            assert!(error.contains("CREDITS") && error.contains(expect), "{line}: {error}");
+        }
+    }
+
+    #[test]
+    fn operations_guide_commands_exist() {
+        let is_prefix = |word: &&str| ["$", "sudo"].contains(word) || word.starts_with("VERBATIM_");
+        // A command without its arguments stands for all of its uses.
+        let unfinished = [
+            ErrorKind::MissingRequiredArgument,
+            ErrorKind::MissingSubcommand,
+            ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand,
+        ];
+        let mut count = 0;
+        // Every second part is code, in a line or a block.
+        let code = include_str!("../../../docs/operations.md").split('`').skip(1).step_by(2);
+        for line in code.flat_map(str::lines) {
+            let words =
+                line.split_whitespace().skip_while(is_prefix).take_while(|word| !word.starts_with('>'));
+            let words: Vec<_> = words.map(|word| if word == "CREDITS" { "5" } else { word }).collect();
+            if matches!(words.first(), Some(&"verbatim" | &"verbatim-admin")) {
+                count += 1;
+                if let Err(error) = CommandArgs::try_parse_from(words) {
+                    assert!(unfinished.contains(&error.kind()), "{line}: {error}");
+                }
+            }
+        }
+        assert!(count > 20, "{count}");
     }
 }

@@ -30,7 +30,7 @@ use super::{
 };
 use crate::config::Settings;
 use link::{GivenLink, LinkTarget, read_links};
-use summary::INTERRUPTED;
+pub(super) use summary::INTERRUPTED;
 
 impl From<ServiceError> for CommandError {
     fn from(error: ServiceError) -> Self {

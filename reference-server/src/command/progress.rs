@@ -2,7 +2,7 @@
 
 use std::{
     io::{self, Write},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -13,6 +13,8 @@ use super::shown;
 const EVERY: u64 = 100;
 /// The same for small steps.
 const EVERY_MANY: u64 = 10_000;
+/// Longest time between two lines while steps end, so that slow work differs from work that hangs.
+pub(super) const LINE_INTERVAL: Duration = Duration::from_secs(30);
 /// Longest name on a line, in characters.
 const NAME_MAX: usize = 60;
 /// How often a bar is drawn without a step: its times change while a platform lets the work wait.
@@ -40,6 +42,8 @@ pub(super) struct ProgressLine {
     failed: u64,
     /// `None` if lines are printed.
     bar: Option<ProgressBar>,
+    /// Time of the last line.
+    printed_at: Instant,
 }
 
 impl ProgressLine {
@@ -53,7 +57,7 @@ impl ProgressLine {
             bar.enable_steady_tick(TICK);
             bar
         });
-        Self { verb, of, done: 0, failed: 0, bar }
+        Self { verb, of, done: 0, failed: 0, bar, printed_at: Instant::now() }
     }
 
     /// Shows lines instead of the bar.
@@ -74,12 +78,7 @@ impl ProgressLine {
 
     /// Adds a finished step with its name.
     pub(super) fn step(&mut self, name: &str) {
-        self.done += 1;
-        let name = shown(name, NAME_MAX);
-        self.draw(&name);
-        if self.bar.is_none() && self.done.is_multiple_of(EVERY) {
-            self.write(&self.line(&name));
-        }
+        self.advance(self.done + 1, EVERY, &shown(name, NAME_MAX));
     }
 
     /// Adds a failed step with its name. The message is a [`ProgressLine::note`].
@@ -90,11 +89,7 @@ impl ProgressLine {
 
     /// Sets the number of finished steps.
     pub(super) fn reach(&mut self, done: u64, what: &str) {
-        let before = std::mem::replace(&mut self.done, done);
-        self.draw(what);
-        if self.bar.is_none() && done / EVERY_MANY > before / EVERY_MANY {
-            self.write(&self.line(what));
-        }
+        self.advance(done, EVERY_MANY, what);
     }
 
     /// Prints a message on a separate line.
@@ -108,6 +103,20 @@ impl ProgressLine {
             Some(bar) => bar.suspend(work),
             None => work(),
         }
+    }
+
+    fn advance(&mut self, done: u64, every: u64, name: &str) {
+        let is_due = self.is_line_due(done, every);
+        self.done = done;
+        self.draw(name);
+        if self.bar.is_none() && is_due {
+            self.write(&self.line(name));
+            self.printed_at = Instant::now();
+        }
+    }
+
+    fn is_line_due(&self, done: u64, every: u64) -> bool {
+        done / every > self.done / every || self.printed_at.elapsed() >= LINE_INTERVAL
     }
 
     fn line(&self, name: &str) -> String {
@@ -158,9 +167,25 @@ mod tests {
         }
     }
 
+    fn without_bar() -> ProgressLine {
+        let printed_at = Instant::now();
+        ProgressLine { verb: "done", of: None, done: 0, failed: 0, bar: None, printed_at }
+    }
+
+    #[test]
+    fn line_is_due_after_steps_or_seconds() {
+        let mut progress = without_bar();
+        assert!(!progress.is_line_due(EVERY_MANY - 1, EVERY_MANY));
+        assert!(progress.is_line_due(EVERY_MANY, EVERY_MANY));
+        progress.printed_at = Instant::now().checked_sub(LINE_INTERVAL).unwrap();
+        assert!(progress.is_line_due(200, EVERY_MANY));
+        progress.reach(200, "a");
+        assert!(!progress.is_line_due(400, EVERY_MANY));
+    }
+
     #[test]
     fn line_has_total_failures_and_name() {
-        let mut progress = ProgressLine { verb: "done", of: None, done: 0, failed: 0, bar: None };
+        let mut progress = without_bar();
         progress.step("a");
         assert_eq!(progress.line("a"), "done 1: a\n");
         progress.set_total(9, false);

@@ -73,12 +73,12 @@ impl SettingsReloader {
                 ReloadResult::Failed
             }
         };
-        self.metrics.count_reload(result);
         // It ends what SIGUSR1 began, also if the settings are invalid.
         self.log_level.set(self.settings.log.level.0);
         if result != ReloadResult::Failed {
             tracing::info!("settings reloaded");
         }
+        self.metrics.count_reload(result);
     }
 
     /// Applies the settings of the sources; returns the names of those that need a restart.

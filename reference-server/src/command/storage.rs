@@ -3,12 +3,17 @@
 use std::{
     io::{self, Write},
     path::PathBuf,
+    time::Instant,
 };
 
 use clap::{Args, Subcommand};
 use verbatim::{CopyProgress, StorageOptions, copy_storage};
 
-use super::{CommandError, print, progress::can_redraw, report_missing_main_file};
+use super::{
+    CommandError, print,
+    progress::{LINE_INTERVAL, can_redraw},
+    report_missing_main_file,
+};
 use crate::config::{ParseSetting, RawSettings, Settings, StorageSettings, StoreUrl};
 
 /// Archive file next to the main file, if only the latter is named.
@@ -127,10 +132,11 @@ fn archive_path(main: &std::path::Path) -> PathBuf {
 
 /// Progress of the copy on standard error.
 ///
-/// One changing line on a terminal, otherwise one line for each table.
+/// One changing line on a terminal, otherwise one line for each table, and at an interval.
 #[derive(Debug, Default)]
 struct CopyProgressLine {
-    last: Option<(&'static str, bool)>,
+    /// Table of the last line, whether it was being compared, and the time.
+    last: Option<(&'static str, bool, Instant)>,
     is_open: bool,
 }
 
@@ -143,10 +149,16 @@ impl CopyProgressLine {
         if can_redraw() {
             self.is_open = true;
             write(&format!("\r\x1b[K{line}"));
-        } else if self.last != Some((table, compares)) {
+        } else if self.is_line_due(table, compares) {
             write(&format!("{line}\n"));
+            self.last = Some((table, compares, Instant::now()));
         }
-        self.last = Some((table, compares));
+    }
+
+    fn is_line_due(&self, table: &str, compares: bool) -> bool {
+        self.last.is_none_or(|(last_table, compared, at)| {
+            (last_table, compared) != (table, compares) || at.elapsed() >= LINE_INTERVAL
+        })
     }
 
     fn end(&mut self) {
@@ -159,4 +171,20 @@ impl CopyProgressLine {
 /// Writes to standard error; a closed one is ignored.
 fn write(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn line_is_due_for_each_part_and_after_seconds() {
+        let mut line = CopyProgressLine::default();
+        assert!(line.is_line_due("videos", false));
+        line.last = Some(("videos", false, Instant::now()));
+        assert!(!line.is_line_due("videos", false));
+        assert!(line.is_line_due("videos", true) && line.is_line_due("transcripts", false));
+        line.last = Some(("videos", false, Instant::now().checked_sub(LINE_INTERVAL).unwrap()));
+        assert!(line.is_line_due("videos", false));
+    }
 }

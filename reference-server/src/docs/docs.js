@@ -1,5 +1,5 @@
 // Documentation pages: buttons that copy, the language of the samples, and the form that tries a lookup. All pages work
-// without this script.
+// without this script. The server sends copy.js before it, in the same file.
 
 // Where this browser remembers the language of the samples.
 const LANGUAGE = "verbatim-sample-language";
@@ -24,26 +24,16 @@ const remember = (language) => {
   }
 };
 
-function enableCopy(block) {
+function addCopyButton(block) {
   if (!navigator.clipboard) return;
   const frame = document.createElement("div");
   frame.className = "code";
   block.replaceWith(frame);
   const button = document.createElement("button");
   Object.assign(button, { type: "button", className: "quiet", textContent: "Copy" });
+  button.dataset.done = "Copied";
   frame.append(block, button);
-  button.addEventListener("click", async () => {
-    try {
-      await navigator.clipboard.writeText(block.textContent);
-      button.textContent = "Copied";
-    } catch {
-      getSelection()?.selectAllChildren(block);
-      button.textContent = "Selected";
-    }
-    setTimeout(() => {
-      button.textContent = "Copy";
-    }, 2500);
-  });
+  enableCopy(button, block);
 }
 
 function enableLanguages(samples) {
@@ -96,6 +86,6 @@ function enableConsole(form) {
   });
 }
 
-for (const block of document.querySelectorAll("pre")) enableCopy(block);
+for (const block of document.querySelectorAll("pre")) addCopyButton(block);
 enableLanguages([...document.querySelectorAll("details.sample")]);
 for (const form of document.querySelectorAll("form.console")) enableConsole(form);

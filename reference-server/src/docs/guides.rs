@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use serde_json::Value;
 use transcript_core::{
-    accounts::{AccountsOptions, group_digits},
+    accounts::{AccountsOptions, NumberFormat},
     lookup::LookupOptions,
 };
 
@@ -85,11 +85,6 @@ pub(super) fn all() -> impl Iterator<Item = &'static Guide> {
     GUIDES.iter().chain([&CHANGELOG])
 }
 
-/// Paths of all guides and the changelog, relative to the root.
-pub(crate) fn guide_paths() -> impl Iterator<Item = String> {
-    all().map(|guide| format!("docs/guides/{}", guide.name))
-}
-
 /// Renders a guide; `None` if it does not exist.
 pub(crate) fn guide(
     context: &PageContext,
@@ -145,7 +140,8 @@ fn values(
         ("job_items", accounts.items_per_job.into()),
         ("jobs", accounts.jobs_per_account.into()),
     ];
-    let numbers = numbers.into_iter().map(|(name, number)| (name, group_digits(number, ",")));
+    let format = NumberFormat::default();
+    let numbers = numbers.into_iter().map(|(name, number)| (name, format.number(number)));
     let texts = [
         ("base_url", string(&document["servers"][0]["url"]).to_owned()),
         // As the header has it.

@@ -20,7 +20,7 @@ mod text;
 
 use serde_json::{Map, Value};
 
-pub(crate) use guides::{guide, guide_paths};
+pub(crate) use guides::guide;
 pub(crate) use llms::llms_txt;
 pub(crate) use operation::operation;
 pub(crate) use overview::overview;
@@ -72,6 +72,13 @@ fn public_operations(document: &Value) -> Vec<DocsOperation<'_>> {
     all
 }
 
+/// Paths of the pages of all operations and guides, relative to the root.
+pub(crate) fn page_paths(document: &Value) -> impl Iterator<Item = String> {
+    let operations =
+        public_operations(document).into_iter().map(|operation| format!("docs/{}", operation.id));
+    operations.chain(guides::all().map(|guide| format!("docs/guides/{}", guide.name)))
+}
+
 /// Returns the tags in reading order: lookups first, then as in the document, which is alphabetical.
 fn tags(document: &Value) -> Vec<&Value> {
     let mut tags: Vec<&Value> = list(&document["tags"]).iter().collect();
@@ -82,6 +89,11 @@ fn tags(document: &Value) -> Vec<&Value> {
 /// Returns the text of a value, or an empty text.
 fn string(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
+}
+
+/// Formats a value on one line.
+fn value_text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 /// Returns the items of a value, empty if it is not a list.

@@ -10,6 +10,7 @@ use super::{
     schema::{kind, limits, table},
     shell, string,
     text::{inline, prose},
+    value_text,
 };
 use crate::page::{PageContext, transcript::summary};
 
@@ -195,15 +196,11 @@ fn parameter_examples(examples: &Value) -> Markup {
                 "Such as "
                 @for (index, (_, example)) in object(examples).enumerate() {
                     @if index > 0 { ", " }
-                    code { (one_line(&example["value"])) }
+                    code { (value_text(&example["value"])) }
                 }
             }
         }
     }
-}
-
-fn one_line(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 fn adjacent_links(

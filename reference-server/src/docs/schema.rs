@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::{list, object, string, text::inline};
+use super::{list, object, string, text::inline, value_text};
 
 /// Maximum depth of nested fields; no schema of the API is as deep.
 const DEPTH_MAX: usize = 5;
@@ -121,11 +121,11 @@ pub(super) fn limits(schema: &Value) -> Markup {
                 "One of "
                 @for (index, value) in allowed.iter().enumerate() {
                     @if index > 0 { ", " }
-                    code { (shown(value)) }
+                    code { (value_text(value)) }
                 }
             }
         }
-        @if !schema["const"].is_null() { p.limits { "Always " code { (shown(&schema["const"])) } } }
+        @if !schema["const"].is_null() { p.limits { "Always " code { (value_text(&schema["const"])) } } }
         @if let Some(pattern) = schema["pattern"].as_str() { p.limits { "Pattern " code { (pattern) } } }
     }
 }
@@ -133,8 +133,8 @@ pub(super) fn limits(schema: &Value) -> Markup {
 /// Describes the bounds of a schema.
 fn bounds(schema: &Value) -> Vec<String> {
     let range = |least: &str, most: &str, unit: &str| match (
-        schema.get(least).map(shown),
-        schema.get(most).map(shown),
+        schema.get(least).map(value_text),
+        schema.get(most).map(value_text),
     ) {
         (Some(least), Some(most)) if least == most => Some(format!("exactly {least}{unit}")),
         (Some(least), Some(most)) => Some(format!("from {least} to {most}{unit}")),
@@ -142,18 +142,13 @@ fn bounds(schema: &Value) -> Vec<String> {
         (None, Some(most)) => Some(format!("at most {most}{unit}")),
         (None, None) => None,
     };
-    let default = schema.get("default").map(|value| format!("by default {}", shown(value)));
+    let default = schema.get("default").map(|value| format!("by default {}", value_text(value)));
     let ranges = [
         range("minimum", "maximum", ""),
         range("minLength", "maxLength", " characters").filter(|text| text != "at least 1 characters"),
         range("minItems", "maxItems", " items"),
     ];
     ranges.into_iter().flatten().chain(default).collect()
-}
-
-/// Formats a value on one line.
-fn shown(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 /// Resolves a reference to a schema.

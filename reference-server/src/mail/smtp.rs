@@ -1,10 +1,8 @@
 //! Mail over SMTP, one connection per mail.
 //!
 //! The session is driven step by step instead of by lettre's transport: an error before the message (a wrong password,
-//! a full queue) is retryable, and so is a sender that is rejected at MAIL FROM; only a reply to the recipient or to
-//! the message can be final. Some servers, such as Postfix by default, reject a sender at the recipient: that is final,
-//! as the code is that of a wrong recipient. Connections are not pooled: after an interrupted mail, replies would be
-//! assigned to the wrong mail.
+//! a full queue) is retryable, and so is a rejected sender; only a reply to the recipient or to the message can be
+//! final. Connections are not pooled: after an interrupted mail, replies would be assigned to the wrong mail.
 
 use std::{io, time::Duration};
 
@@ -147,7 +145,7 @@ async fn transmit(connection: &mut AsyncSmtpConnection, message: &Message) -> Re
     connection.command(sender).await.map_err(|error| sender_error(&error))?;
     for recipient in envelope.to() {
         let recipient = Rcpt::new(recipient.clone(), Vec::new());
-        connection.command(recipient).await.map_err(|error| message_error(&error))?;
+        connection.command(recipient).await.map_err(|error| recipient_error(&error))?;
     }
     connection.command(Data).await.map_err(|error| message_error(&error))?;
     connection.message(&bytes).await.map(drop).map_err(|error| message_error(&error))
@@ -179,7 +177,15 @@ fn session_error(error: &SmtpError) -> Error {
     Error::unavailable(message)
 }
 
-/// Converts an error of MAIL FROM. A rejected sender concerns all mails, and the operator can correct it.
+/// Converts an error of RCPT TO. Postfix rejects senders there by default, with the codes of a wrong recipient.
+fn recipient_error(error: &SmtpError) -> Error {
+    match error.to_string().contains("Sender address rejected") {
+        true => sender_error(error),
+        false => message_error(error),
+    }
+}
+
+/// Converts an error that concerns the sender. A rejected sender concerns all mails, and the operator can correct it.
 fn sender_error(error: &SmtpError) -> Error {
     match error.status() {
         Some(code) if error.is_permanent() && !is_authentication_code(u16::from(code)) => {

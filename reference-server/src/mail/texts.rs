@@ -2,7 +2,7 @@
 
 use transcript_core::accounts::mail::{MailTemplate, MailTexts};
 
-use crate::messages::Messages;
+use crate::messages::{Messages, number_format};
 
 /// The text of the mails in these languages. A message that a language does not have is in the first one's.
 pub(crate) fn mail_texts(languages: &[Messages]) -> Vec<MailTexts> {
@@ -25,6 +25,7 @@ fn texts_for(messages: &Messages, find: &impl Fn(&'static str) -> String) -> Mai
     MailTexts {
         language: messages.tag.clone(),
         is_right_to_left: messages.is_right_to_left,
+        numbers: number_format(find),
         greeting: find("mail.greeting"),
         verify: template([
             "mail.verify_subject",
@@ -69,16 +70,25 @@ mod tests {
         assert_eq!(texts.first(), Some(&MailTexts::default()));
         let tags: Vec<&str> = texts.iter().map(|texts| texts.language.as_str()).collect();
         assert_eq!(tags, ["en", "de", "es", "fr", "ja", "ar"]);
+        // As on the pages.
+        let price = |index: usize| texts[index].numbers.price(123_405, "usd");
+        let spaced = "1\u{a0}234,05\u{a0}";
+        let expected = ["$1,234.05", "1.234,05\u{a0}$", &format!("{spaced}US$"), &format!("{spaced}$US")];
+        assert_eq!([0, 1, 2, 3].map(price), expected);
+        assert_eq!([4, 5].map(price), ["$1,234.05"; 2]);
     }
 
     #[test]
     fn mail_texts_of_partial_language_fall_back_to_english() {
         let head = "[language]\ntag = \"pt\"\nname = \"P\"\ndirection = \"ltr\"\n";
-        let partial = Messages::parse(&format!("{head}[mail]\ngreeting = \"Olá,\"\n")).unwrap();
+        let partial = format!("{head}[mail]\ngreeting = \"Olá,\"\n[frame]\nthousands = \".\"\n");
+        let partial = Messages::parse(&partial).unwrap();
         let mut languages = Messages::built_in();
         Messages::extend(&mut languages, &[partial]);
         let texts = mail_texts(&languages).pop().unwrap();
         assert_eq!((texts.language.as_str(), texts.greeting.as_str()), ("pt", "Olá,"));
         assert_eq!(texts.verify, MailTexts::default().verify);
+        // Not "$1.234.05".
+        assert_eq!(texts.numbers.price(123_405, "usd"), "$1,234.05");
     }
 }

@@ -96,7 +96,9 @@ impl ToolError {
     /// Replaces the advice to send a key, for an account's key and a video of another platform than YouTube.
     #[must_use]
     pub(super) fn for_account_key(self) -> Self {
-        self.with_advice("An account's key transcribes YouTube only: it needs a lookup API key (vbk_…).")
+        self.with_advice(
+            "With an account's key, start_job transcribes it; get_transcript needs a lookup API key (vbk_…).",
+        )
     }
 
     fn with_advice(mut self, advice: &str) -> Self {

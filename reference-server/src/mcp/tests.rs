@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use tokio::{runtime::Handle, time::timeout};
 use transcript_core::{
-    Random, Timestamp,
+    Timestamp,
     archive::{Archive, PutRequest, StoredTranscript, content_digest},
     chat::{Chat, passages},
     engine::Transcripts,
@@ -27,7 +27,9 @@ use super::{
     tools,
     transcript::PLACES,
 };
-use crate::testing::{ARCHIVED, DEFECT, LONG, NEW, SILENT, ServiceFixture, long_segments, transcript};
+use crate::testing::{
+    ARCHIVED, DEFECT, LONG, NEW, SILENT, SequentialRandom, ServiceFixture, long_segments, transcript,
+};
 
 fn stored(segments: Vec<Segment>) -> StoredTranscript {
     let transcript = Transcript {
@@ -294,15 +296,6 @@ async fn default_transcript_is_sold_beside_archived_language() {
     }
 }
 
-#[derive(Debug)]
-struct ZeroRandom;
-
-impl Random for ZeroRandom {
-    fn bytes(&self, count: u32) -> Vec<u8> {
-        vec![0; count as usize]
-    }
-}
-
 /// Lister whose pages have one video each. After `pages` of them it fails, or without an error never returns.
 #[derive(Debug)]
 struct FakeLister {
@@ -343,7 +336,8 @@ impl VideoLister for FakeLister {
 /// Tools of an archive with this lister.
 fn tools_with_lister(fixture: &ServiceFixture, lister: FakeLister) -> McpTools {
     let (archive, clock) = (Arc::clone(&fixture.archive) as _, Arc::clone(&fixture.clock) as _);
-    let engine = Transcripts::builder(archive, clock, Arc::new(ZeroRandom), Handle::current());
+    let random = Arc::new(SequentialRandom::default());
+    let engine = Transcripts::builder(archive, clock, random, Handle::current());
     let mut tools = tools_of(fixture);
     tools.jobs.transcripts = engine.video_lister(Platform::YouTube, Arc::new(lister)).build();
     tools.jobs.accounts = None;

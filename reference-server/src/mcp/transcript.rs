@@ -319,7 +319,7 @@ mod tests {
         let missing = call_as(&caller, &tools_of(&fixture), GET_TRANSCRIPT, video).await;
         assert_eq!(missing["_meta"]["verbatim/failure_reason"], "needs_verification", "{missing}");
         let text = missing["content"][0]["text"].as_str().unwrap();
-        assert!(text.contains("transcribes YouTube only") && !text.contains("Send an API key"), "{text}");
+        assert!(text.contains("start_job transcribes it") && !text.contains("Send an API key"), "{text}");
     }
 
     /// The archived one is free. If it is the only known one, nothing else is the default.

@@ -10,6 +10,7 @@ use std::{
 };
 
 use maud::{Markup, html};
+use transcript_core::accounts::NumberFormat;
 
 /// The languages of the pages; the first one is the default.
 const SOURCES: [&str; 6] = [
@@ -129,6 +130,20 @@ impl Messages {
     #[cfg(test)]
     pub(crate) fn keys(&self) -> impl Iterator<Item = &str> {
         self.texts.keys().map(String::as_str)
+    }
+}
+
+/// How a language writes numbers and amounts of money. `find` returns a message.
+pub(crate) fn number_format(find: impl Fn(&'static str) -> String) -> NumberFormat {
+    let format = NumberFormat {
+        thousands: find("frame.thousands"),
+        decimal: find("frame.decimal"),
+        dollars: find("frame.dollars"),
+    };
+    // A file of the operator may have one separator, and English the other.
+    match format.decimal.is_empty() || format.decimal == format.thousands {
+        true => NumberFormat::default(),
+        false => format,
     }
 }
 

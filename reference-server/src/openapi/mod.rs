@@ -7,14 +7,14 @@
 mod samples;
 mod schemas;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use transcript_core::{accounts::AccountsOptions, lookup::LookupOptions};
 
 use crate::{
     api::INTERFACE_VERSION,
     routes::{
         ENDPOINTS,
-        document::{DocumentOptions, add_common_responses},
+        document::{DocumentOptions, add_common_responses, with_common_fields},
     },
 };
 
@@ -22,18 +22,15 @@ use crate::{
 pub(crate) fn document(options: &LookupOptions, accounts: &AccountsOptions) -> Value {
     let base_url = options.base_url.trim_end_matches('/');
     let paths = paths(options, accounts);
-    json!({
+    with_common_fields(json!({
         // Samples of the guides, which are pages of the documentation.
         "x-guideSamples": samples::guides(&paths, base_url),
-        "openapi": "3.1.1",
-        "jsonSchemaDialect": "https://json-schema.org/draft/2020-12/schema",
         "info": {
             "title": "Verbatim: video transcripts",
             "summary": "Timestamped transcripts of YouTube, TikTok, Instagram and X videos.",
             "description": description(),
             "version": INTERFACE_VERSION,
-            "contact": { "name": "Operator of this service", "url": base_url },
-            "license": { "name": "MIT OR Apache-2.0", "url": "https://www.apache.org/licenses/LICENSE-2.0" }
+            "contact": { "name": "Operator of this service", "url": base_url }
         },
         "servers": [{ "url": base_url, "description": "This service." }],
         "tags": [
@@ -62,13 +59,13 @@ pub(crate) fn document(options: &LookupOptions, accounts: &AccountsOptions) -> V
                 }
             }
         }
-    })
+    }))
 }
 
 /// All paths with their operations.
 fn paths(options: &LookupOptions, accounts: &AccountsOptions) -> Value {
     let settings = DocumentOptions { lookup: options, accounts };
-    let mut paths = Value::Object(Map::new());
+    let mut paths = json!({});
     for endpoint in ENDPOINTS {
         let Some(operation) = endpoint.operation else { continue };
         let mut operation = operation(&settings);

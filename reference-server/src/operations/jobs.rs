@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use transcript_core::{
-    Error, ErrorKind, Page, PageRequest, Result, Retry,
+    Error, ErrorKind, Page, PageRequest, Result,
     accounts::jobs::{AccountJobs, Job, JobStatus, PauseReason},
     ids::JobId,
 };
@@ -31,7 +31,7 @@ impl Operations {
     pub(crate) async fn set_job_paused(&self, id: &str, is_paused: bool) -> Result<Job> {
         if !id.starts_with(ID_PREFIX) || id.len() > 100 {
             let message = format!("no job has the id {id:?}");
-            return Err(Error::new(ErrorKind::NotFound, Retry::Never, message));
+            return Err(Error::not_found(message));
         }
         let (jobs, job) = (self.jobs(), JobId::new(id));
         let operation = Operation::new(name(is_paused)).on(id);

@@ -1,7 +1,7 @@
 //! Keys of the lookup API.
 
 use transcript_core::{
-    Error, ErrorKind, Page, PageRequest, Result, Retry,
+    Error, Page, PageRequest, Result,
     directory::{FieldChange, KeyAccessChange, RequestQuota},
     ids::KeyId,
     lookup::{CreateKeyOutcome, CreateKeyRequest, IssuedLookupKey, KeyWithUsage},
@@ -16,7 +16,7 @@ impl Operations {
     /// Creates a key.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] for a wrong field; the message begins with its name.
+    /// [`transcript_core::ErrorKind::Invalid`] for a wrong field; the message begins with its name.
     pub(crate) async fn create_key(&self, request: CreateKeyRequest) -> Result<IssuedLookupKey> {
         let access = &request.access;
         let detail = [
@@ -50,7 +50,7 @@ impl Operations {
     /// Changes the expiry and the quota of a key.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] without such a live key.
+    /// [`transcript_core::ErrorKind::NotFound`] without such a live key.
     pub(crate) async fn change_key(&self, id: &str, change: KeyAccessChange) -> Result<()> {
         let quota = |quota: &RequestQuota| quota_text(quota);
         let detail =
@@ -63,7 +63,7 @@ impl Operations {
     /// Revokes a key.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] without such a live key.
+    /// [`transcript_core::ErrorKind::NotFound`] without such a live key.
     pub(crate) async fn revoke_key(&self, id: &str) -> Result<()> {
         let keys = self.verbatim.lookup().keys().clone();
         self.on_key(Operation::new("keys.revoke"), id, async move |key| keys.revoke(&key).await).await
@@ -76,10 +76,10 @@ impl Operations {
         // A key that was passed by mistake is not recorded.
         if !id.starts_with(ID_PREFIX) || id.len() > 100 {
             let message = "this is not a key id: the list of keys has the ids";
-            return Err(Error::new(ErrorKind::NotFound, Retry::Never, message));
+            return Err(Error::not_found(message));
         }
         let change = change(KeyId::new(id));
-        let missing = Error::new(ErrorKind::NotFound, Retry::Never, format!("no live key has the id {id:?}"));
+        let missing = Error::not_found(format!("no live key has the id {id:?}"));
         let work = async move {
             match change.await? {
                 true => Ok(Completed::done(())),

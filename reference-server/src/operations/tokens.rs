@@ -1,7 +1,7 @@
 //! Tokens of the admin API. Only the command creates and revokes them.
 
 use transcript_core::{
-    Error, ErrorKind, Page, PageRequest, Result, Retry,
+    Error, Page, PageRequest, Result,
     admin::{AdminToken, NewAdminToken, OperatorInterface, is_operator_name},
     directory::api_key::{ApiKey, ApiKind},
 };
@@ -30,7 +30,7 @@ impl Operations {
     /// Creates an admin token with this name, which must never have been used.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`] if a token has or had this name.
+    /// [`transcript_core::ErrorKind::Conflict`] if a token has or had this name.
     pub(crate) async fn create_token(&self, TokenName(name): TokenName) -> Result<ApiKey> {
         let token = ApiKey::generate(ApiKind::Admin, &SystemRandom::open()?)?;
         let record = NewAdminToken { name: name.clone(), digest: token.digest(), now: self.verbatim.now() };
@@ -55,18 +55,14 @@ impl Operations {
     /// Revokes an admin token.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] without such a live token.
+    /// [`transcript_core::ErrorKind::NotFound`] without such a live token.
     pub(crate) async fn revoke_token(&self, TokenName(name): TokenName) -> Result<()> {
         let store = std::sync::Arc::clone(self.verbatim.admin_store());
         let (operation, now) = (Operation::new("admin-tokens.revoke").on(name.as_str()), self.verbatim.now());
         let work = async move {
             match store.revoke_admin_token(&name, now).await? {
                 true => Ok(Completed::done(())),
-                false => Err(Error::new(
-                    ErrorKind::NotFound,
-                    Retry::Never,
-                    format!("no live admin token has the name {name}"),
-                )),
+                false => Err(Error::not_found(format!("no live admin token has the name {name}"))),
             }
         };
         self.record(operation, work).await

@@ -1,4 +1,4 @@
-//! Static files of the pages: the style sheet, the script, the icon, and the challenge widget.
+//! Static files of the pages: style sheets, scripts, icons, and the challenge widget.
 //!
 //! Each name contains a digest of the content, so that browsers cache the file permanently and never combine files of
 //! different versions. Each file is compressed once per encoding.
@@ -21,23 +21,24 @@ pub(crate) struct Asset {
     pub(crate) name: String,
     /// Media type.
     pub(crate) kind: &'static str,
-    text: String,
+    content: Vec<u8>,
     ready: [OnceLock<Bytes>; 4],
 }
 
 impl Asset {
-    fn new(stem: &str, extension: &str, kind: &'static str, text: String) -> Self {
-        let mut digest = hex::encode(&Sha256::digest(&text));
+    fn new(stem: &str, extension: &str, kind: &'static str, content: impl Into<Vec<u8>>) -> Self {
+        let content = content.into();
+        let mut digest = hex::encode(&Sha256::digest(&content));
         digest.truncate(DIGITS);
-        Self { name: format!("{stem}.{digest}.{extension}"), kind, text, ready: Default::default() }
+        Self { name: format!("{stem}.{digest}.{extension}"), kind, content, ready: Default::default() }
     }
 
     /// Content in an encoding.
     pub(crate) fn bytes(&self, encoding: ContentEncoding) -> Bytes {
-        let text = || self.text.clone().into_bytes();
-        let Some(cell) = self.ready.get(encoding as usize) else { return text().into() };
+        let content = || self.content.clone();
+        let Some(cell) = self.ready.get(encoding as usize) else { return content().into() };
         // Compression in memory does not fail.
-        cell.get_or_init(|| compress(text(), encoding).unwrap_or_default().into()).clone()
+        cell.get_or_init(|| compress(content(), encoding).unwrap_or_default().into()).clone()
     }
 }
 
@@ -51,9 +52,11 @@ pub(crate) static STYLE: LazyLock<Asset> = LazyLock::new(|| {
 pub(crate) static DOCS_STYLE: LazyLock<Asset> = LazyLock::new(|| {
     Asset::new("docs", "css", "text/css; charset=utf-8", include_str!("../docs/style.css").to_owned())
 });
-/// Script of the documentation.
-pub(crate) static DOCS_SCRIPT: LazyLock<Asset> =
-    LazyLock::new(|| Asset::new("docs", "js", SCRIPT_KIND, include_str!("../docs/docs.js").to_owned()));
+/// Script of the documentation: two sources in one file, as of transcripts.
+pub(crate) static DOCS_SCRIPT: LazyLock<Asset> = LazyLock::new(|| {
+    let sources = [include_str!("copy.js"), include_str!("../docs/docs.js")];
+    Asset::new("docs", "js", SCRIPT_KIND, without_comments(&sources))
+});
 /// Script of transcripts: two sources in one file, so that a page loads one.
 pub(crate) static SCRIPT: LazyLock<Asset> = LazyLock::new(|| {
     Asset::new(
@@ -84,6 +87,9 @@ pub(crate) static COPY_SCRIPT: LazyLock<Asset> =
 /// Icon of the browser tab.
 pub(crate) static ICON: LazyLock<Asset> =
     LazyLock::new(|| Asset::new("icon", "svg", "image/svg+xml", include_str!("icon.svg").to_owned()));
+/// Icon on the home screen of Apple's devices, which show no SVG and round the corners.
+pub(crate) static TOUCH_ICON: LazyLock<Asset> =
+    LazyLock::new(|| Asset::new("touch-icon", "png", "image/png", include_bytes!("touch-icon.png")));
 /// ALTCHA's widget, loaded only by the transcribe button.
 pub(crate) static WIDGET: LazyLock<Asset> =
     LazyLock::new(|| Asset::new("altcha", "js", SCRIPT_KIND, licensed(include_str!("altcha/altcha.min.js"))));
@@ -93,7 +99,7 @@ pub(crate) static WORKER: LazyLock<Asset> =
 
 /// Returns the file with this name.
 pub(crate) fn named(name: &str) -> Option<&'static Asset> {
-    let all: [&'static Asset; 13] = [
+    let all: [&'static Asset; 14] = [
         &STYLE,
         &DOCS_STYLE,
         &DOCS_SCRIPT,
@@ -105,6 +111,7 @@ pub(crate) fn named(name: &str) -> Option<&'static Asset> {
         &PLAYER,
         &COPY_SCRIPT,
         &ICON,
+        &TOUCH_ICON,
         &WIDGET,
         &WORKER,
     ];

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use transcript_core::accounts::{
-    Order, OrderItem, OrderState, format_price,
+    Order, OrderItem, OrderState,
     payments::{BuyerStatus, CURRENCY, OrderResolution, OrderStatus, SandboxOrder, SandboxStatus},
 };
 
@@ -160,7 +160,7 @@ pub(crate) fn sandbox(context: &PageContext, sandbox_order: &SandboxOrder, token
         (order_facts(context, order))
         @match sandbox_order.status {
             SandboxStatus::Open => {
-                @let price = format_price(order.amount_minor, CURRENCY);
+                @let price = context.price(order.amount_minor, CURRENCY);
                 (form(context, token, html! {
                     (button("pay", &context.fill("sandbox.pay", &[("price", &price)])))
                     (secondary_button("pay-later", text("sandbox.pay_later")))
@@ -199,7 +199,7 @@ fn sandbox_refund(context: &PageContext, sandbox_order: &SandboxOrder, token: &s
             }))
         }
         @if returned > 0 {
-            p { (context.fill("sandbox.refunded", &[("amount", &format_price(returned, CURRENCY))])) }
+            p { (context.fill("sandbox.refunded", &[("amount", &context.price(returned, CURRENCY))])) }
         }
     }
 }
@@ -241,7 +241,7 @@ fn order_facts(context: &PageContext, order: &Order) -> Markup {
                 dd { (state(context, order, None)) }
             } @else {
                 dt { (text("orders.price")) }
-                dd { (format_price(order.charged_minor(), &order.currency)) }
+                dd { (context.price(order.charged_minor(), &order.currency)) }
             }
             dt { (text("orders.date")) }
             dd { (date(order.created_at)) }
@@ -424,13 +424,18 @@ mod tests {
 
     #[test]
     fn amounts_have_thousands_separators() {
-        let shown = [0, 5, 1_200, 99_999, 123_456_789].map(|cents| format_price(cents, CURRENCY));
-        assert_eq!(shown, ["$0.00", "$0.05", "$12.00", "$999.99", "$1,234,567.89"]);
-        for (address, expected) in [
-            ("/", ["0", "999", "1,000", "50,000", "1,000,000"]),
-            ("/?hl=de", ["0", "999", "1.000", "50.000", "1.000.000"]),
+        let german = ["0,00\u{a0}$", "0,05\u{a0}$", "12,00\u{a0}$", "999,99\u{a0}$", "1.234.567,89\u{a0}$"];
+        for (address, prices, expected) in [
+            (
+                "/",
+                ["$0.00", "$0.05", "$12.00", "$999.99", "$1,234,567.89"],
+                ["0", "999", "1,000", "50,000", "1,000,000"],
+            ),
+            ("/?hl=de", german, ["0", "999", "1.000", "50.000", "1.000.000"]),
         ] {
             let context = PageContext::for_test(address);
+            let shown = [0, 5, 1_200, 99_999, 123_456_789].map(|cents| context.price(cents, CURRENCY));
+            assert_eq!(shown, prices);
             assert_eq!([0, 999, 1_000, 50_000, 1_000_000].map(|number| context.number(number)), expected);
         }
     }

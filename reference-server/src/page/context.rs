@@ -5,12 +5,11 @@ use std::{convert::Infallible, sync::Arc};
 use axum::extract::FromRequestParts;
 use http::{HeaderMap, Method, Uri, header::ACCEPT_LANGUAGE, request::Parts};
 use maud::{Markup, html};
-use transcript_core::accounts::group_digits;
 
 use super::{root_of, site::Site};
 use crate::{
     api::parameter,
-    messages::{Messages, PageLanguage, fill, fill_markup},
+    messages::{Messages, PageLanguage, fill, fill_markup, number_format},
     state::AppState,
 };
 
@@ -151,7 +150,12 @@ impl PageContext {
 
     /// A number as the page's language writes it.
     pub(crate) fn number(&self, number: u64) -> String {
-        group_digits(number, self.text("frame.thousands"))
+        number_format(|key| self.text(key).to_owned()).number(number)
+    }
+
+    /// An amount of money as the page's language writes it.
+    pub(crate) fn price(&self, minor: u64, currency: &str) -> String {
+        number_format(|key| self.text(key).to_owned()).price(minor, currency)
     }
 
     /// A message with values for its placeholders.

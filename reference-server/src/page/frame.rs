@@ -3,7 +3,7 @@
 use maud::{DOCTYPE, Markup, html};
 
 use super::{
-    assets::{Asset, ICON, STYLE},
+    assets::{Asset, ICON, STYLE, TOUCH_ICON},
     context::PageContext,
 };
 use crate::config::PageIndex;
@@ -155,6 +155,7 @@ impl<'a> Frame<'a> {
                     @if let Some((path, summary)) = self.description { (self.card(path, summary)) }
                     (head)
                     link rel="icon" type="image/svg+xml" href=(asset(&ICON));
+                    link rel="apple-touch-icon" href=(asset(&TOUCH_ICON));
                     link rel="stylesheet" href=(asset(&STYLE));
                     @for style in styles { link rel="stylesheet" href=(asset(style)); }
                     @for script in scripts { script type="module" src=(asset(script)) {} }

@@ -27,7 +27,7 @@ impl NextSteps {
                         @if self.is_signed_in {
                             (link("account/keys", context.text("next.keys")))
                         } @else if site.has_account_pages {
-                            (link("register", &context.fill("next.register", &[("count", &credits.to_string())])))
+                            (link("register", &context.fill("next.register", &[("count", &context.number(credits))])))
                         } @else {
                             (link("docs", context.text("next.key")))
                         }

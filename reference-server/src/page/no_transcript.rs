@@ -195,7 +195,6 @@ fn short_link_page(
 pub(crate) fn unknown(context: &PageContext) -> Markup {
     let title = context.text("missing.unknown_title");
     Frame::new(context, title).section(Section::Transcripts).render(html! {
-        p.kicker { (context.fill("problem.kicker", &[("status", "404")])) }
         h1 { (title) }
         p { (context.text("missing.unknown")) }
         (NextSteps::default().render(context))

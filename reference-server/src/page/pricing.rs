@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use transcript_core::{
     accounts::{
-        AccountsOptions, PlanTable, format_price,
+        AccountsOptions, PlanTable,
         payments::{CURRENCY, Pack},
     },
     directory::Plan,
@@ -68,12 +68,12 @@ fn free(context: &PageContext, prices: &PriceList<'_>) -> Markup {
 }
 
 /// Price of a thousand credits; empty for none.
-fn per_thousand(cents: u64, credits: u64) -> String {
+fn per_thousand(context: &PageContext, cents: u64, credits: u64) -> String {
     match credits {
         0 => String::new(),
         credits => {
             let cents = u128::from(cents) * 1_000 / u128::from(credits);
-            format_price(u64::try_from(cents).unwrap_or(u64::MAX), CURRENCY)
+            context.price(u64::try_from(cents).unwrap_or(u64::MAX), CURRENCY)
         }
     }
 }
@@ -93,8 +93,8 @@ fn packs(context: &PageContext, prices: &PriceList<'_>) -> Markup {
                             @for pack in Pack::ALL {
                                 tr {
                                     th scope="row" { (context.number(pack.credits)) }
-                                    td { (format_price(pack.price_minor(), CURRENCY)) }
-                                    td { (per_thousand(pack.price_minor(), pack.credits)) }
+                                    td { (context.price(pack.price_minor(), CURRENCY)) }
+                                    td { (per_thousand(context, pack.price_minor(), pack.credits)) }
                                 }
                             }
                         }
@@ -139,11 +139,11 @@ fn plans(context: &PageContext, prices: &PriceList<'_>) -> Markup {
                                 td { (context.number(terms.credits)) }
                                 td {
                                     @match cents {
-                                        Some(cents) => (format_price(cents, CURRENCY)),
+                                        Some(cents) => (context.price(cents, CURRENCY)),
                                         None => (context.text("pricing.no_price")),
                                     }
                                 }
-                                td { @if let Some(cents) = cents { (per_thousand(cents, terms.credits)) } }
+                                td { @if let Some(cents) = cents { (per_thousand(context, cents, terms.credits)) } }
                                 td { (context.number(terms.requests_per_minute.into())) }
                             }
                         }
@@ -203,8 +203,9 @@ mod tests {
 
     #[test]
     fn price_per_thousand_is_rounded_down() {
+        let context = PageContext::for_test("/pricing");
         let shown = [(900, 2_000), (100, 3_000), (5, 0), (u64::MAX, 1)]
-            .map(|(cents, credits)| per_thousand(cents, credits));
+            .map(|(cents, credits)| per_thousand(&context, cents, credits));
         assert_eq!(&shown[..3], ["$4.50", "$0.33", ""]);
         assert!(shown[3].starts_with('$'));
     }

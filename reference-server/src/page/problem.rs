@@ -29,10 +29,25 @@ pub(crate) fn problem(
     };
     let (title, detail) = (context.text(title), why.map_or(detail, |why| context.text(why)));
     Frame::new(context, title).render(html! {
-        p.kicker { (context.fill("problem.kicker", &[("status", status.as_str())])) }
         h1 { (title) }
         p { (detail) }
         @for (address, text) in links { p { a href=(address) { (context.text(text)) } } }
         (NextSteps::default().render(context))
+        // For a report to the operator: a reader knows no status.
+        p.hint { (context.fill("problem.kicker", &[("status", status.as_str())])) }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn error_page_begins_with_reason_and_ends_with_status() {
+        let context = PageContext::for_test("/watch/video_site/dQw4w9WgXcQ/pdf");
+        let page = problem(&context, StatusCode::UNPROCESSABLE_ENTITY, "No font.", &[]).into_string();
+        let content = page.split("<main").nth(1).unwrap();
+        assert!(content.contains("><h1>That did not work</h1><p>No font.</p>"), "{content}");
+        assert!(content.contains("</nav><p class=\"hint\">Error 422</p></main>"), "{content}");
+    }
 }

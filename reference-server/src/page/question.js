@@ -1,6 +1,6 @@
 // A question about the video, answered sentence by sentence. Loaded by the first question.
 
-import { readEvents, solveChallenge } from "./challenge.js";
+import { send } from "./challenge.js";
 
 const MARKER = /\[((?:\d+:)?\d+:\d\d)\]/;
 const secondsOf = (time) => time.split(":").reduce((sum, part) => 60 * sum + Number(part), 0);
@@ -21,6 +21,10 @@ function linked(text, paragraphAt) {
   });
 }
 
+// The refusal of a question at a limit of the UTC day, and the day. Until its end no challenge is solved for another.
+let limited;
+const today = () => new Date().toISOString().slice(0, 10);
+
 // Sends the question of the form, and shows the answer. Returns false if this page cannot solve the challenge.
 export async function ask(form, answer, paragraphAt) {
   const texts = JSON.parse(form.dataset.texts);
@@ -35,28 +39,13 @@ export async function ask(form, answer, paragraphAt) {
     if (kind === "error" && reply.isConnected) answer.append(line);
     else answer.replaceChildren(line);
   };
-  show(texts.solving, "hint");
-  let altcha;
-  try {
-    altcha = await solveChallenge(form.dataset);
-  } catch (error) {
-    if (["insecure", "unloaded"].includes(error.message)) return false;
-    show(texts.unsolved, "error");
+  if (limited?.day === today()) {
+    show(limited.text, "error");
     return true;
   }
-  show(texts.thinking, "hint");
+  show(texts.solving, "hint");
   try {
-    const response = await fetch(form.action, {
-      method: "POST",
-      headers: { accept: "text/event-stream", "content-type": "application/json" },
-      body: JSON.stringify({ question, altcha }),
-    });
-    if (!response.ok) {
-      // Errors of the server itself have words for programs.
-      show(response.status < 500 ? (await response.json()).detail : texts.lost, "error");
-      return true;
-    }
-    for await (const { name, data } of readEvents(response)) {
+    for await (const { name, data } of send(form.action, { question }, form.dataset, () => show(texts.thinking, "hint"))) {
       if (name === "sentence") {
         // Once only: inserted again, a paragraph loses the focus and is read aloud as a whole.
         if (!reply.isConnected) answer.replaceChildren(reply);
@@ -74,9 +63,12 @@ export async function ask(form, answer, paragraphAt) {
         return true;
       }
     }
-    throw new Error("ended");
-  } catch {
-    show(texts.lost, "error");
+  } catch ({ message, cause }) {
+    if (["insecure", "unloaded"].includes(message)) return false;
+    // Errors of the server itself have words for programs.
+    const refused = cause?.status < 500 ? cause.detail : undefined;
+    if (cause?.status === 429 && refused) limited = { day: today(), text: refused };
+    show({ unsolved: texts.unsolved, refused }[message] ?? texts.lost, "error");
   }
   return true;
 }

@@ -40,7 +40,7 @@ pub(super) fn section(
     page_answer: Option<&PageAnswer>,
 ) -> Markup {
     let per_day = context.site().questions_per_day;
-    let limit = [("limit", per_day.to_string())];
+    let limit = [("limit", context.number(per_day.into()))];
     let limit = limit.each_ref().map(|(name, value)| (*name, value.as_str()));
     let asset = |name: &str| format!("{}assets/{name}", context.root());
     html! {

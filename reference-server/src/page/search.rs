@@ -81,7 +81,7 @@ fn form(context: &PageContext, params: &SearchParams) -> Markup {
 
 fn results(context: &PageContext, params: &SearchParams, found: &SearchPage) -> Markup {
     let address = |words: &str, cursor| context.href(&format!("search?{}", query(params, words, cursor)));
-    let count = found.total.value.to_string();
+    let count = context.number(found.total.value);
     let total = if found.total.is_exact { "search.total" } else { "search.total_at_least" };
     html! {
         section.results aria-label=(context.text("search.results")) {
@@ -109,7 +109,7 @@ fn results(context: &PageContext, params: &SearchParams, found: &SearchPage) -> 
 fn without_filters(context: &PageContext, params: &SearchParams, unfiltered: &UnfilteredSearch) -> Markup {
     let params = SearchParams { language: None, platform: None, ..params.clone() };
     let address = format!("search?{}", query(&params, &unfiltered.query, None));
-    let count = unfiltered.total.value.to_string();
+    let count = context.number(unfiltered.total.value);
     let text = match unfiltered.total.is_exact {
         true => context.fill("search.unfiltered", &[("count", &count)]),
         false => context.fill("search.unfiltered_at_least", &[("count", &count)]),

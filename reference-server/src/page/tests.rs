@@ -138,6 +138,8 @@ fn page_language_is_declared_if_known() {
     let page = |language| page(Platform::X, "7", language);
     let hebrew = page("he");
     assert!(hebrew.contains("id=\"words\" lang=\"he\" dir=\"rtl\""), "{hebrew}");
+    // The header is aligned as the page.
+    assert!(hebrew.contains("<header class=\"title\" lang=\"he\"><h1 dir=\"auto\">"), "{hebrew}");
     assert!(
         hebrew.contains("<li>Hebrew</li>") && hebrew.contains("<span dir=\"auto\">שלום</span>"),
         "{hebrew}"

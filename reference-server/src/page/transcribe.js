@@ -1,6 +1,6 @@
 // The transcribe button of a video without a transcript.
 
-import { readEvents, solveChallenge } from "./challenge.js";
+import { send } from "./challenge.js";
 
 const one = (selector) => document.querySelector(selector);
 
@@ -42,31 +42,16 @@ function enableTranscribe(section) {
     failed.hidden = true;
     work.hidden = false;
     showProgress(messages.solving);
-    let solution;
     try {
-      solution = await solveChallenge(section.dataset);
-    } catch (error) {
-      const { insecure, unreached: unloaded } = messages;
-      return fail({ insecure, unloaded }[error.message] ?? messages.unsolved);
-    }
-    let lost = messages.unreached;
-    try {
-      const response = await fetch(section.dataset.transcribe, {
-        method: "POST",
-        headers: { accept: "text/event-stream", "content-type": "application/json" },
-        body: JSON.stringify({ altcha: solution }),
-      });
-      if (!response.ok) return fail(messages.failed);
-      // The work has begun, and goes on without this page.
-      lost = messages.lost;
-      for await (const { name, data } of readEvents(response)) {
+      for await (const { name, data } of send(section.dataset.transcribe, {}, section.dataset)) {
         if (name === "progress") showProgress(data.message, data.percent);
         else if (name === "result") return finish(data);
         else return fail(data.detail);
       }
-      throw new Error("ended");
-    } catch {
-      fail(lost);
+    } catch ({ message }) {
+      const { insecure, unreached, unsolved, failed: refused } = messages;
+      // The work may have begun, and then goes on without this page.
+      fail({ insecure, unloaded: unreached, unsolved, unreached, refused }[message] ?? messages.lost);
     }
   });
   button.disabled = false;

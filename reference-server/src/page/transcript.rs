@@ -115,7 +115,7 @@ pub(crate) fn transcript(
     let own = (own, context.with_language(&optional_query(&query)));
     let body = html! {
         article {
-            header.title lang=[lang] dir=(direction) {
+            header.title lang=[lang] {
                 h1 dir="auto" { (heading) }
             }
             (about(context, transcript, &details.metadata))

@@ -35,7 +35,7 @@ pub(crate) fn issued(
     frame(context, "keys.new_title").width(PageWidth::Reading).with_script(&COPY_SCRIPT).render(html! {
         h1 { (text("keys.new_title")) }
         @if notice.is_some() { p.note role="status" { (text("account.blocked")) } }
-        p { (context.fill("verify.credits", &[("plan", plan), ("credits", &credits.to_string())])) }
+        p { (context.fill("verify.credits", &[("plan", plan), ("credits", &context.number(*credits))])) }
         (account::issued_key(context, api_key, base_url))
         @if let Some(next) = next { p { a href=(context.href(next)) { (text("verify.next")) } } }
     })

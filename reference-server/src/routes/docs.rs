@@ -1,4 +1,6 @@
 //! Documentation routes: the `OpenAPI` document, its pages, and a summary for language models.
+//!
+//! Their bodies are made once, and so are those of other pages that depend on the settings only.
 
 use std::{
     convert::Infallible,
@@ -26,7 +28,7 @@ use crate::{
     api::{ContentEncoding, JSON, ProblemResponse, json_bytes},
     docs,
     messages::PageLanguage,
-    page::PageContext,
+    page::{PageContext, PagePolicy},
     response_cache::{CachedBody, RenderedBody},
     state::AppState,
 };
@@ -43,7 +45,7 @@ const UNKNOWN_PAGE: &str = "Unknown page: /docs lists all operations and guides.
 /// `OpenAPI` document, built on the first request, so that startup does not wait for it, and the bodies made from it.
 #[derive(Debug)]
 pub(crate) struct CachedDocument {
-    app: AppState,
+    pub(super) app: AppState,
     build: BuildDocument,
     value: OnceLock<Value>,
     bodies: Cache<DocsBodyKey, Arc<CachedBody>>,
@@ -58,12 +60,12 @@ impl CachedDocument {
         Self { app, build, value: OnceLock::new(), bodies: Cache::new(BODIES_MAX) }
     }
 
-    fn value(&self) -> &Value {
+    pub(super) fn value(&self) -> &Value {
         self.value.get_or_init(|| (self.build)(self.app.lookup.options(), self.app.accounts.options()))
     }
 
     /// Response with a body that is rendered and compressed once. `None`: `render` finds nothing at this path.
-    fn respond(
+    pub(super) fn respond(
         &self,
         path: &str,
         language: PageLanguage,
@@ -86,10 +88,11 @@ impl CachedDocument {
         Some(body.response(headers, method).map(Body::new))
     }
 
-    /// Response with a page of the documentation, which exists.
-    fn page(
+    /// Response with a page; 404 if `render` finds nothing at this path.
+    pub(super) fn page(
         &self,
         path: &str,
+        policy: PagePolicy,
         context: &PageContext,
         request: (&Method, &HeaderMap),
         render: impl FnOnce() -> Option<Markup>,
@@ -100,7 +103,7 @@ impl CachedDocument {
             return ProblemResponse::new(StatusCode::NOT_FOUND, UNKNOWN_PAGE).into_response();
         };
         let headers = response.headers_mut();
-        confine(headers, docs::POLICY);
+        confine(headers, policy);
         headers.append(VARY, HeaderValue::from_static("accept-language"));
         response
     }
@@ -157,7 +160,7 @@ pub(super) async fn overview(
     headers: HeaderMap,
 ) -> Response {
     let render = || Some(docs::overview(&context, document.value()));
-    document.page("docs", &context, (&method, &headers), render)
+    document.page("docs", docs::POLICY, &context, (&method, &headers), render)
 }
 
 pub(super) async fn operation_page(
@@ -169,7 +172,7 @@ pub(super) async fn operation_page(
 ) -> Response {
     let id = path.map(|Path(id)| id).unwrap_or_default();
     let render = || docs::operation(&context, document.value(), &id);
-    document.page(&format!("docs/{id}"), &context, (&method, &headers), render)
+    document.page(&format!("docs/{id}"), docs::POLICY, &context, (&method, &headers), render)
 }
 
 pub(super) async fn guide_page(
@@ -183,7 +186,7 @@ pub(super) async fn guide_page(
     let app = &document.app;
     let options = (app.lookup.options(), app.accounts.options());
     let render = || docs::guide(&context, document.value(), options, &name);
-    document.page(&format!("docs/guides/{name}"), &context, (&method, &headers), render)
+    document.page(&format!("docs/guides/{name}"), docs::POLICY, &context, (&method, &headers), render)
 }
 
 /// Operation of `GET /openapi.json` in the document.

@@ -1,17 +1,22 @@
 //! `GET /`: the front page with its link form; `GET /assets/…`: files of the pages; `GET /favicon.ico`.
 
+use std::sync::Arc;
+
 use axum::{
     body::Body,
     extract::State,
     response::{IntoResponse, Response},
 };
 use http::{
-    HeaderMap, HeaderValue, StatusCode, Uri,
+    HeaderMap, HeaderValue, Method, StatusCode, Uri,
     header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, LOCATION, VARY},
 };
 use transcript_core::video::{LinkErrorKind, VideoLink};
 
-use super::html::{CacheMode, html};
+use super::{
+    docs::CachedDocument,
+    html::{CacheMode, html},
+};
 use crate::{
     api::{ContentEncoding, PathName, ProblemResponse, parameter, path_name},
     page::{
@@ -19,11 +24,17 @@ use crate::{
         home::{LinkFormError, POLICY, home},
         moment::moment_of_link,
     },
-    state::AppState,
 };
 
 /// Front page; with a link, a redirect to the video's watch page.
-pub(super) async fn show(State(app): State<AppState>, context: PageContext, uri: Uri) -> Response {
+pub(super) async fn show(
+    State(document): State<Arc<CachedDocument>>,
+    context: PageContext,
+    method: Method,
+    headers: HeaderMap,
+    uri: Uri,
+) -> Response {
+    let app = &document.app;
     let free_per_day = app.visitors.can_fetch().then(|| app.lookup.options().visitor_per_day);
     let home = |error: Option<&LinkFormError<'_>>| home(&context, free_per_day, error);
     let invalid = |link: &str, kind| {
@@ -37,7 +48,7 @@ pub(super) async fn show(State(app): State<AppState>, context: PageContext, uri:
     };
     let link = link.as_deref().map(str::trim).filter(|link| !link.is_empty());
     let Some(link) = link else {
-        return html(StatusCode::OK, home(None), CacheMode::WhileTrue, POLICY);
+        return document.page("", POLICY, &context, (&method, &headers), || Some(home(None)));
     };
     let moment = moment_of_link(link).map(|moment_ms| format!("?t={}", moment_ms / 1000)).unwrap_or_default();
     let moment = context.with_language(&moment);

@@ -9,44 +9,57 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use http::{
-    HeaderName, HeaderValue, StatusCode,
+    HeaderMap, Method, StatusCode,
     header::{CACHE_CONTROL, CONTENT_TYPE},
 };
 use maud::{Markup, PreEscaped, html};
 use tokio::sync::Mutex;
 use transcript_core::{Error, archive::ArchivedTrack, engine::Transcripts};
 
+use super::docs::CachedDocument;
 use crate::{
     api::{PathName, ProblemResponse, path_name},
     config::PageIndex,
-    docs::guide_paths,
+    docs::page_paths,
+    messages::PageLanguage,
     page::sitemap::Sitemap,
+    response_cache::RenderedBody,
     state::AppState,
 };
 
 /// Namespace of sitemaps and of their index.
 const NAMESPACE: &str = "http://www.sitemaps.org/schemas/sitemap/0.9";
-/// Name of the file with the pages of the site.
-const SITE_FILE: &str = "site.xml";
-/// Pages of every server that search engines may list, besides the guides.
+/// The file with the pages of the site.
+pub(super) const SITE_FILE: &str = "/sitemaps/site.xml";
+/// Pages of every server that search engines may list, besides the guides and operations.
 const SITE_PAGES: [&str; 3] = ["", "pricing", "docs"];
 /// Paths that no search engine needs.
 const DISALLOWED: [&str; 3] = ["/api/", "/checkout/", "/account"];
 
 /// Rules for crawlers.
-pub(super) async fn robots(State(app): State<AppState>) -> Response {
-    let base_url = &app.lookup.options().base_url;
-    let rules = match app.site.index {
-        PageIndex::None => "Disallow: /\n".to_owned(),
-        index => {
-            let mut rules: String = DISALLOWED.map(|path| format!("Disallow: {path}\n")).concat();
-            if index == PageIndex::Site {
-                rules += "Disallow: /watch/\n";
-            }
-            format!("{rules}\nSitemap: {base_url}/sitemap.xml\n")
-        }
+pub(super) async fn robots(
+    State(document): State<Arc<CachedDocument>>,
+    method: Method,
+    headers: HeaderMap,
+) -> Response {
+    let render = || {
+        let rules = rules(document.app.site.index, &document.app.lookup.options().base_url);
+        Some(RenderedBody { kind: "text/plain; charset=utf-8", bytes: rules.into_bytes() })
     };
-    text("text/plain; charset=utf-8", format!("User-agent: *\n{rules}"))
+    let response = document.respond("robots.txt", PageLanguage::default(), (&method, &headers), render);
+    response.unwrap_or_else(|| ProblemResponse::fault().into_response())
+}
+
+fn rules(index: PageIndex, base_url: &str) -> String {
+    let mut rules = "User-agent: *\n".to_owned();
+    if index == PageIndex::None {
+        return rules + "Disallow: /\n";
+    }
+    rules.extend(DISALLOWED.map(|path| format!("Disallow: {path}\n")));
+    if index == PageIndex::Site {
+        rules += "Disallow: /watch/\n";
+    }
+    format!("{rules}\nSitemap: {base_url}/sitemap.xml\n")
 }
 
 /// Index of the files of the sitemap.
@@ -61,27 +74,40 @@ pub(super) async fn sitemap(State(app): State<AppState>) -> Response {
         Ok(files) => files,
         Err(error) => return failed(&error),
     };
-    xml(html! {
+    xml(with_declaration(html! {
         sitemapindex xmlns=(NAMESPACE) {
-            sitemap { loc { (base_url) "/sitemaps/" (SITE_FILE) } }
+            sitemap { loc { (base_url) (SITE_FILE) } }
             @for number in 1..=files { sitemap { loc { (base_url) "/sitemaps/" (number) ".xml" } } }
         }
-    })
+    }))
 }
 
-/// A file of the sitemap.
-pub(super) async fn sitemap_file(State(app): State<AppState>, path: PathName) -> Response {
-    let (base_url, file) = (&app.lookup.options().base_url, path_name(path));
-    match app.site.index {
-        PageIndex::Site | PageIndex::Transcripts if file == SITE_FILE => xml(html! {
+/// The file of the sitemap with the pages of the site.
+pub(super) async fn site_file(
+    State(document): State<Arc<CachedDocument>>,
+    method: Method,
+    headers: HeaderMap,
+) -> Response {
+    let app = &document.app;
+    let render = || {
+        let pages = SITE_PAGES.map(str::to_owned).into_iter().chain(page_paths(document.value()));
+        let text = with_declaration(html! {
             urlset xmlns=(NAMESPACE) {
-                @for page in SITE_PAGES.map(str::to_owned).into_iter().chain(guide_paths()) {
-                    url { loc { (base_url) "/" (page) } }
-                }
+                @for page in pages { url { loc { (app.lookup.options().base_url) "/" (page) } } }
             }
-        }),
+        });
+        (app.site.index != PageIndex::None).then(|| RenderedBody { kind: XML, bytes: text.into_bytes() })
+    };
+    let response = document.respond(SITE_FILE, PageLanguage::default(), (&method, &headers), render);
+    response.unwrap_or_else(unlisted)
+}
+
+/// A file of the sitemap with transcripts.
+pub(super) async fn sitemap_file(State(app): State<AppState>, path: PathName) -> Response {
+    match app.site.index {
         PageIndex::Transcripts => {
-            transcripts_file(app.lookup.transcripts(), &app.sitemap, base_url, &file).await
+            let base_url = &app.lookup.options().base_url;
+            transcripts_file(app.lookup.transcripts(), &app.sitemap, base_url, &path_name(path)).await
         }
         PageIndex::None | PageIndex::Site => unlisted(),
     }
@@ -102,7 +128,7 @@ pub(super) async fn transcripts_file(
     let planned = sitemap.file_count(transcripts).await;
     // It is sent while the archive is unavailable, too.
     if let Some(kept) = sitemap.kept(number) {
-        return text(XML, kept.to_string());
+        return xml(kept.to_string());
     }
     if let Err(error) = planned {
         return failed(&error);
@@ -111,7 +137,7 @@ pub(super) async fn transcripts_file(
         Ok(Some(videos)) => {
             let text_of: Arc<str> = render(base_url, &videos).into();
             sitemap.keep(number, &text_of);
-            text(XML, text_of.to_string())
+            xml(text_of.to_string())
         }
         // A new server has not read that far yet.
         Ok(None) if sitemap.is_incomplete() => ProblemResponse::new(
@@ -144,16 +170,8 @@ fn with_declaration(document: Markup) -> String {
 
 const XML: &str = "application/xml; charset=utf-8";
 
-fn xml(document: Markup) -> Response {
-    text(XML, with_declaration(document))
-}
-
-fn text(kind: &'static str, body: String) -> Response {
-    let headers: [(HeaderName, HeaderValue); 2] = [
-        (CONTENT_TYPE, HeaderValue::from_static(kind)),
-        (CACHE_CONTROL, HeaderValue::from_static("no-cache")),
-    ];
-    (headers, body).into_response()
+fn xml(text: String) -> Response {
+    ([(CONTENT_TYPE, XML), (CACHE_CONTROL, "no-cache")], text).into_response()
 }
 
 fn unlisted() -> Response {

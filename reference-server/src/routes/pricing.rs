@@ -1,19 +1,24 @@
 //! `GET /pricing`: prices and free limits of the settings in force.
 
-use axum::{extract::State, response::Response};
-use http::StatusCode;
+use std::sync::Arc;
 
-use super::html::{CacheMode, html};
-use crate::{
-    page::{
-        PageContext, PagePolicy,
-        pricing::{PriceList, pricing},
-    },
-    state::AppState,
+use axum::{extract::State, response::Response};
+use http::{HeaderMap, Method};
+
+use super::docs::CachedDocument;
+use crate::page::{
+    PageContext, PagePolicy,
+    pricing::{PriceList, pricing},
 };
 
 /// Shows the prices.
-pub(super) async fn show(State(app): State<AppState>, context: PageContext) -> Response {
+pub(super) async fn show(
+    State(document): State<Arc<CachedDocument>>,
+    context: PageContext,
+    method: Method,
+    headers: HeaderMap,
+) -> Response {
+    let app = &document.app;
     let prices = PriceList {
         lookup: app.lookup.options(),
         accounts: app.accounts.options(),
@@ -21,5 +26,6 @@ pub(super) async fn show(State(app): State<AppState>, context: PageContext) -> R
         is_sold: app.payments.is_configured(),
         has_visitors: app.visitors.can_fetch(),
     };
-    html(StatusCode::OK, pricing(&context, &prices), CacheMode::WhileTrue, PagePolicy::Static)
+    let render = || Some(pricing(&context, &prices));
+    document.page("pricing", PagePolicy::Static, &context, (&method, &headers), render)
 }

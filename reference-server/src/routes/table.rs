@@ -102,10 +102,11 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
     endpoint(GET, "/api/keys/me", |_| get(keys::status))
         .for_origins(Listed)
         .with_operation(keys::status_operation),
-    endpoint(GET, "/", |_| get(home::show)),
-    endpoint(GET, "/pricing", |_| get(pricing::show)),
-    endpoint(GET, "/robots.txt", |_| get(indexing::robots)),
+    endpoint(GET, "/", |deps| documented(deps, get(home::show))),
+    endpoint(GET, "/pricing", |deps| documented(deps, get(pricing::show))),
+    endpoint(GET, "/robots.txt", |deps| documented(deps, get(indexing::robots))),
     endpoint(GET, "/sitemap.xml", |_| get(indexing::sitemap)),
+    endpoint(GET, indexing::SITE_FILE, |deps| documented(deps, get(indexing::site_file))),
     endpoint(GET, "/sitemaps/{file}", |_| get(indexing::sitemap_file)),
     endpoint(GET, "/assets/{name}", |_| get(home::asset)),
     endpoint(GET, "/favicon.ico", |_| get(home::favicon)),
@@ -205,7 +206,7 @@ const JOB: &str = "/api/v1/jobs/{job}";
 const SIGN_IN_LINK: &str = "/sign-in/confirm";
 const VERIFY: &str = "/api/v1/verify";
 
-/// Gives a handler of the documentation its document.
+/// Gives a handler the document, and the bodies that are made once.
 fn documented(deps: &RouteDeps, route: MethodRouter<Arc<CachedDocument>>) -> MethodRouter<AppState> {
     route.with_state(Arc::clone(&deps.document))
 }
@@ -227,6 +228,7 @@ mod tests {
             "/pricing",
             "/robots.txt",
             "/sitemap.xml",
+            "/sitemaps/site.xml",
             "/sitemaps/{file}",
             "/assets/{name}",
             "/favicon.ico",

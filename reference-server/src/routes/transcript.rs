@@ -16,6 +16,7 @@ use transcript_core::{
     engine::NoTranscript,
     headers,
     lookup::{Availability, FailureReason, LookupOptions, LookupRequest, LookupResponse, ReferenceError},
+    text::one_line,
     time::ceil_seconds,
     transcript::TrackInfo,
     wire::lookup::TranscriptResult,
@@ -223,7 +224,7 @@ fn reply(answer: &LookupResponse, form: ResponseVariant) -> Response {
                 _ => StatusCode::NOT_FOUND,
             };
             // The message may come from a platform. It is kept on one line, so that the last line is the address.
-            let sentence = message.split_whitespace().collect::<Vec<_>>().join(" ");
+            let sentence = one_line(message);
             let text = format!("{sentence}\n{}\n", answer.watch_url);
             (status, RenderedBody { kind: TextFormat::Text.media_type(), bytes: text.into_bytes() })
         }

@@ -1,12 +1,12 @@
 //! Tests of connections over loopback, with short timeouts.
 
-use std::{net::SocketAddr, time::Duration};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::{Router, routing::get};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
-    sync::oneshot,
+    sync::{Notify, oneshot},
     task::JoinHandle,
     time::{Instant, timeout},
 };
@@ -27,16 +27,21 @@ struct RunningServer {
     address: SocketAddr,
     stop: Option<oneshot::Sender<()>>,
     server: JoinHandle<()>,
+    /// Notified of each request for `/slow`.
+    slow_requested: Arc<Notify>,
     _log: LogGuard,
 }
 
 impl RunningServer {
     async fn start(bounds: ConnectionLimits) -> Self {
+        let slow_requested = Arc::new(Notify::new());
+        let requested = Arc::clone(&slow_requested);
         let router = Router::new()
             .route("/", get(|| async { "hello" }))
             .route(
                 "/slow",
-                get(|| async {
+                get(|| async move {
+                    requested.notify_one();
                     tokio::time::sleep(Duration::from_millis(800)).await;
                     "done"
                 }),
@@ -51,7 +56,7 @@ impl RunningServer {
         let server = tokio::spawn(serve(listener, front, bounds, async move {
             let _ = stopped.await;
         }));
-        Self { address, stop: Some(stop), server, _log: guard }
+        Self { address, stop: Some(stop), server, slow_requested, _log: guard }
     }
 
     async fn connect(&self) -> TcpStream {
@@ -72,7 +77,7 @@ fn short_timeouts() -> ConnectionLimits {
         bytes_per_second: 64 << 20,
         leave: millis(500),
     };
-    ConnectionLimits { stall_timeouts, grace: Duration::from_secs(5), ..ConnectionLimits::default() }
+    ConnectionLimits { stall_timeouts, grace: Duration::from_secs(60), ..ConnectionLimits::default() }
 }
 
 /// Sends bytes and reads until the server closes.
@@ -176,10 +181,10 @@ async fn connection_peer_not_reading_is_closed() {
     let mut running = RunningServer::start(short_timeouts()).await;
     let mut stream = running.connect().await;
     stream.write_all(b"GET /large HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    stream.readable().await.unwrap();
     // The server stops as soon as no connection is left, long before the end of the grace period.
     running.stop();
-    timeout(Duration::from_secs(4), &mut running.server).await.expect("the connection was kept").unwrap();
+    timeout(Duration::from_secs(30), &mut running.server).await.expect("the connection was kept").unwrap();
     drop(stream);
 }
 
@@ -241,18 +246,19 @@ async fn stop_finishes_requests_and_stops_accepting() {
     let mut waiting = running.connect().await;
     let mut idle = running.connect().await;
     waiting.write_all(b"GET /slow HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    running.slow_requested.notified().await;
     running.stop();
     let text = read_all(&mut waiting).await;
     assert!(text.starts_with("HTTP/1.1 200 ") && text.ends_with("done"), "{text}");
     assert_eq!(read_all(&mut idle).await, "");
-    timeout(Duration::from_secs(4), &mut running.server).await.expect("the server did not stop").unwrap();
+    timeout(Duration::from_secs(30), &mut running.server).await.expect("the server did not stop").unwrap();
     assert!(TcpStream::connect(running.address).await.is_err());
 }
 
 #[tokio::test]
 async fn connections_above_limit_wait() {
-    let running = RunningServer::start(ConnectionLimits { connections: 1, ..short_timeouts() }).await;
+    let running =
+        RunningServer::start(ConnectionLimits { connections: 1, ..ConnectionLimits::default() }).await;
     let first = running.connect().await;
     let mut second = running.connect().await;
     second.write_all(b"GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await.unwrap();

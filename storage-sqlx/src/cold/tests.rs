@@ -6,26 +6,10 @@ use transcript_core::{
     body::segments,
     captions::{parse, sniff},
     transcript::TIME_MAX_MS,
-    video::{Platform, VideoId},
 };
 
 use super::*;
-
-fn transcript(segments: Vec<Segment>) -> Transcript {
-    Transcript {
-        video: VideoId::new(Platform::YouTube, "aaaaaaaaaaa").unwrap(),
-        title: Some("A \"title\"\u{0}\u{1F600}".to_owned()),
-        author: None,
-        duration_ms: Some(u64::MAX),
-        track: TrackInfo {
-            name: Some(String::new()),
-            original: true,
-            ..TrackInfo::new(LanguageTag::parse("zh-Hant").unwrap(), TrackKind::Generated)
-        },
-        source: "youtube-captions".to_owned(),
-        segments,
-    }
-}
+use crate::body::tests::transcript;
 
 fn sample_transcript() -> Transcript {
     transcript((0..40).map(|n| Segment::new(format!("and so the word is {n}"), n * 900, 1_700)).collect())

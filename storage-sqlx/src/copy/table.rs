@@ -137,9 +137,9 @@ pub(super) const VIDEO_TABLES: [CopyTable; 7] = [
 
 /// Tables that the copy skips, for the test that covers every table.
 ///
-/// They hold statistics, which each database derives from its own rows, versions, migration leases, leader leases,
-/// videos to be purged from the caches in front of the old servers, the search index, which is built again from the
-/// archive, and the copy's own state.
+/// - What belongs to one database: its statistics, schema version, migration and leader leases, and the copy's state.
+/// - Videos to be purged from the caches in front of the old servers.
+/// - The search index, which is built again from the archive.
 #[cfg(test)]
 pub(super) const NOT_CARRIED: [&str; 13] = [
     "changed_videos",

@@ -124,9 +124,9 @@ impl PutVideosTx {
 
     /// Deletes some of what the build did not find; returns whether that was all.
     async fn delete_stale<S: Session>(&self, db: &mut S) -> DbResult<bool> {
-        let mut stale = db.rows(STALE_VIDEOS, &values![self.generation, STALE_MAX]).await?;
-        let is_all = (stale.len() as u64) < STALE_MAX.unsigned_abs();
-        let videos = stale.iter_mut().map(|row| row.take(0)).collect::<DbResult<Vec<String>>>()?;
+        let stale = values![self.generation, STALE_MAX];
+        let videos: Vec<String> = db.find(STALE_VIDEOS, &stale, |row| row.take(0)).await?;
+        let is_all = (videos.len() as u64) < STALE_MAX.unsigned_abs();
         let Some(last) = videos.last() else { return Ok(is_all) };
         if !S::IS_REMOTE {
             let videos: Vec<&str> = videos.iter().map(String::as_str).collect();

@@ -36,6 +36,16 @@ pub(crate) trait Session: Send {
         values: &[Value<'_>],
     ) -> impl Future<Output = DbResult<u64>> + Send;
 
+    /// Decodes all rows of a statement.
+    fn find<T>(
+        &mut self,
+        statement: impl Into<Statement> + Send,
+        values: &[Value<'_>],
+        decode: impl Fn(&mut Row) -> DbResult<T> + Send,
+    ) -> impl Future<Output = DbResult<Vec<T>>> + Send {
+        async move { self.rows(statement, values).await?.iter_mut().map(decode).collect() }
+    }
+
     /// The row of a statement that always has one.
     fn only_row(
         &mut self,

@@ -14,7 +14,7 @@ use transcript_core::{
         PeriodBalance, RevokeOutcome, RevokeRequest, SettleOutcome, SettleRequest, Terms,
         rules::{
             self, ExpireRequest, ExtendRequest, HoldRow, HoldRowState, HoldStep, LedgerRows, LedgerStep,
-            PoolRow, RowKeys, TransferKind, TransferRow, bucket_name, kind_name,
+            PoolRow, RowKeys, TransferKind, TransferRow, kind_name,
         },
     },
 };
@@ -24,7 +24,10 @@ use crate::{
     codec::{self, column, number},
     error::{DbResult, corrupt},
     sql::{Database, Row, Session, WriteTx, values},
-    store::{self, ledger::expire_in_steps},
+    store::{
+        self,
+        ledger::{buckets, expire_in_steps},
+    },
 };
 
 /// Most overdue holds that one transaction expires.
@@ -280,8 +283,7 @@ impl Ledger for SqliteStore {
 
     async fn balance(&self, wallet: &WalletId, terms: &Terms) -> Result<Balance> {
         terms.check()?;
-        let buckets: Vec<&str> = terms.pools.iter().map(bucket_name).collect();
-        let keys = values![wallet.as_str(), buckets];
+        let keys = values![wallet.as_str(), buckets(terms)];
         let found = self.database.find_first(POOLS, &keys, |row| pools(row.get(0)?)).await?;
         Ok(rules::balance(&found.unwrap_or_default(), wallet, terms))
     }
@@ -293,8 +295,7 @@ impl Ledger for SqliteStore {
         since: Timestamp,
     ) -> Result<PeriodBalance> {
         terms.check()?;
-        let buckets: Vec<&str> = terms.pools.iter().map(bucket_name).collect();
-        let keys = values![wallet.as_str(), buckets, since.as_millis()];
+        let keys = values![wallet.as_str(), buckets(terms), since.as_millis()];
         // A wallet may have many entries, so this is read as a list.
         let found =
             self.database.find(POOLS_SINCE, &keys, |row| Ok((pools(row.get(0)?)?, number(row.get(1)?)?)));

@@ -4,8 +4,8 @@ use transcript_core::{
     Page, PageRequest, Result, Timestamp,
     ids::WalletId,
     ledger::{
-        Entry,
-        rules::{kind_from_name, pool_from_row},
+        Entry, Terms,
+        rules::{bucket_name, kind_from_name, pool_from_row},
     },
 };
 
@@ -115,6 +115,11 @@ pub(crate) async fn shorten_holds<D: Database>(database: &D, latest: Timestamp) 
         Some(()) => database.run(ShortenHoldsTx { latest }).await,
         None => Ok(()),
     }
+}
+
+/// The names of the buckets of these terms.
+pub(crate) fn buckets(terms: &Terms) -> Vec<&str> {
+    terms.pools.iter().map(bucket_name).collect()
 }
 
 /// Expires at most `limit` holds in transactions of at most `step`, so that other writes can run in between.

@@ -30,7 +30,7 @@ async fn call(store: &PostgresStore, archive: &PostgresArchive, times: usize) {
 async fn connections_are_shared_by_both_parts_and_closed_when_unused() {
     let database = Cluster::shared().database().unwrap();
     let mut observer = connect(&database.url).await;
-    let options = PostgresOptions { connections: 5, ..PostgresOptions::new(&database.url) };
+    let options = PostgresOptions { connections: 5, ..crate::options(&database) };
     let store = PostgresStore::open(options).await.unwrap();
     let archive = PostgresArchive::open_beside(&store).await.unwrap();
     call(&store, &archive, 40).await;
@@ -57,7 +57,7 @@ async fn connection_limit_counts_programs_and_call_waits_for_room() {
     cluster.stop().unwrap();
     cluster.restart().unwrap();
     let database = cluster.database().unwrap();
-    let options = || PostgresOptions { connections: 4, ..PostgresOptions::new(&database.url) };
+    let options = || PostgresOptions { connections: 4, ..crate::options(&database) };
     let mut stores = Vec::new();
     for programs in 1..=3 {
         let store = PostgresStore::open(options()).await.unwrap();

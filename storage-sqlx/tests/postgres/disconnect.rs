@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use sqlx::{AssertSqlSafe, ConnectOptions, Row, postgres::PgConnectOptions};
+use sqlx::{AssertSqlSafe, Row};
 use storage_sqlx::{PostgresOptions, PostgresStore};
 use transcript_core::{
     ErrorKind,
@@ -21,9 +21,12 @@ use transcript_core::{
 };
 use verbatim_tests_postgres::TestDatabase;
 
-use crate::common::{
-    charging::{account, charge_request, charged},
-    check_audit, grant, purchased, request, timestamp,
+use crate::{
+    common::{
+        charging::{account, charge_request, charged},
+        check_audit, grant, purchased, request, timestamp,
+    },
+    opening::foreign_connection,
 };
 
 /// The end of a server's response outside a transaction: the work is committed.
@@ -161,12 +164,6 @@ async fn spend_lost_reply_is_not_reported_as_without_effect() {
         assert!(is_spent, "case {number}: {known:?}");
     }
     check_audit(&*direct).await;
-}
-
-/// A connection of another program.
-async fn foreign_connection(database: &TestDatabase<'_>) -> sqlx::PgConnection {
-    let options: PgConnectOptions = database.url.parse().unwrap();
-    options.connect().await.unwrap()
 }
 
 /// Waits until a transaction waits for a lock.

@@ -33,9 +33,15 @@ fn database() -> TestDatabase<'static> {
     Cluster::shared().database().unwrap()
 }
 
-/// Options with a longer timeout than in production: compilers may run beside the tests.
+/// Options with longer timeouts than in production: compilers may run beside the tests.
 fn options(database: &TestDatabase<'_>) -> PostgresOptions {
-    PostgresOptions { timeout: Duration::from_secs(60), ..PostgresOptions::new(&database.url) }
+    options_at(&database.url)
+}
+
+/// As [`options`], for a URL.
+fn options_at(url: &str) -> PostgresOptions {
+    let (connect_timeout, timeout) = (Duration::from_secs(20), Duration::from_secs(60));
+    PostgresOptions { connect_timeout, timeout, ..PostgresOptions::new(url) }
 }
 
 /// A new store in its own database.

@@ -1,6 +1,9 @@
 //! Outages: a database that stops and restarts, lost connections, and a pooler in between.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
+    time::{Duration, Instant},
+};
 
 use sqlx::{AssertSqlSafe, ConnectOptions, postgres::PgConnectOptions};
 use storage_sqlx::{PostgresOptions, PostgresStore};
@@ -44,7 +47,7 @@ fn spend(id: String) -> HoldRequest {
 async fn outage_server_restart_resumes_work() {
     let cluster = Cluster::start(Durability::Full).unwrap();
     let database = cluster.database().unwrap();
-    let store = PostgresStore::open(PostgresOptions::new(&database.url)).await.unwrap();
+    let store = PostgresStore::open(crate::options(&database)).await.unwrap();
     let _ = store.grant(grant("bought", 100)).await.unwrap();
     for round in 0..3 {
         // Stopped normally, or killed with all its processes.
@@ -52,7 +55,8 @@ async fn outage_server_restart_resumes_work() {
         let started = Instant::now();
         let error = store.spend(spend(format!("away-{round}"))).await.unwrap_err();
         assert_eq!((error.kind(), error.retry()), (ErrorKind::Unavailable, Retry::Backoff), "{error}");
-        assert!(started.elapsed() < Duration::from_secs(2), "a stopped server is detected at once");
+        // Well before the timeouts of the options.
+        assert!(started.elapsed() < Duration::from_secs(15), "a stopped server is detected at once");
         cluster.restart().unwrap();
         // The idle connections are dead, which no caller notices.
         let spent = store.spend(spend(format!("back-{round}"))).await.unwrap();
@@ -66,17 +70,18 @@ async fn outage_server_restart_resumes_work() {
 async fn outage_repeated_kills_spend_once_per_id() {
     let cluster = Cluster::start(Durability::Full).unwrap();
     let database = cluster.database().unwrap();
-    let store = std::sync::Arc::new(PostgresStore::open(PostgresOptions::new(&database.url)).await.unwrap());
+    let store = std::sync::Arc::new(PostgresStore::open(crate::options(&database)).await.unwrap());
     let _ = store.grant(grant("bought", 1_000_000)).await.unwrap();
     let (stop, stopped) = tokio::sync::watch::channel(false);
+    let acknowledged = std::sync::Arc::new(AtomicU64::new(0));
     let spenders: Vec<_> = (0..8)
         .map(|spender| {
             let (store, stopped) = (std::sync::Arc::clone(&store), stopped.clone());
+            let acknowledged = std::sync::Arc::clone(&acknowledged);
             tokio::spawn(async move {
-                let mut spent = 0_u64;
                 for n in 0.. {
                     if *stopped.borrow() {
-                        return spent;
+                        return;
                     }
                     // A caller without a reply retries with the same id until it succeeds.
                     let outcome = loop {
@@ -88,22 +93,25 @@ async fn outage_repeated_kills_spend_once_per_id() {
                     };
                     let done = matches!(outcome, HoldOutcome::Held { .. } | HoldOutcome::Exists { .. });
                     assert!(done, "{outcome:?}");
-                    spent += 1;
+                    acknowledged.fetch_add(1, Relaxed);
                 }
-                spent
             })
         })
         .collect();
     for _ in 0..5 {
-        tokio::time::sleep(Duration::from_millis(150)).await;
+        let before = acknowledged.load(Relaxed);
+        while acknowledged.load(Relaxed) < before + 16 {
+            assert!(!spenders.iter().any(|spender| spender.is_finished()), "a spender failed");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
         cluster.kill().unwrap();
         cluster.restart().unwrap();
     }
     stop.send(true).unwrap();
-    let mut acknowledged = 0;
     for spender in spenders {
-        acknowledged += spender.await.unwrap();
+        spender.await.unwrap();
     }
+    let acknowledged = acknowledged.load(Relaxed);
     let balance = store.balance(&WalletId::new("w"), &purchased()).await.unwrap();
     assert_eq!(
         (balance.pools[0].spent, balance.pools[0].held),
@@ -129,10 +137,10 @@ async fn outage_silent_server_times_out() {
     let url = format!("postgres://me@127.0.0.1:{}/words", silent.local_addr().unwrap().port());
     let connect_timeout = Duration::from_millis(300);
     let started = Instant::now();
-    let error = PostgresStore::open(PostgresOptions { connect_timeout, ..PostgresOptions::new(url) }).await;
+    let error = PostgresStore::open(PostgresOptions { connect_timeout, ..crate::options_at(&url) }).await;
     let error = error.unwrap_err();
     assert_eq!((error.kind(), error.retry()), (ErrorKind::Unavailable, Retry::Backoff), "{error}");
-    assert!(started.elapsed() < Duration::from_secs(3), "{:?}", started.elapsed());
+    assert!(started.elapsed() < Duration::from_secs(15), "{:?}", started.elapsed());
 }
 
 /// Makes the server accept or reject (code 55000) new connections to a database.
@@ -185,7 +193,7 @@ async fn outage_rejected_connection_may_be_retried() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn connections_fewer_than_calls_serve_all() {
     let database = crate::database();
-    let options = PostgresOptions { connections: 2, ..PostgresOptions::new(&database.url) };
+    let options = PostgresOptions { connections: 2, ..crate::options(&database) };
     let store = std::sync::Arc::new(PostgresStore::open(options).await.unwrap());
     let _ = store.grant(grant("bought", 1_000)).await.unwrap();
     let spending: Vec<_> = (0..200)
@@ -204,7 +212,7 @@ async fn connections_fewer_than_calls_serve_all() {
 #[tokio::test]
 async fn pooler_prepared_statements_are_deallocated() {
     let database = crate::database();
-    let options = PostgresOptions { pooler: true, connections: 1, ..PostgresOptions::new(&database.url) };
+    let options = PostgresOptions { pooler: true, connections: 1, ..crate::options(&database) };
     let store = PostgresStore::open(options).await.unwrap();
     for n in 0..8 {
         assert!(matches!(

@@ -124,8 +124,8 @@ async fn pgbouncer_error_names_setting_only_if_it_is_wrong() {
     let options = |is_pooler| PostgresOptions {
         url: pooler.url(&database.url),
         pooler: is_pooler,
-        timeout: Duration::from_secs(3),
-        ..PostgresOptions::new(&database.url)
+        timeout: Duration::from_secs(10),
+        ..crate::options(&database)
     };
     let error = PostgresStore::open(options(false)).await.unwrap_err();
     assert!(error.message().contains("set storage.pooler = true"), "{error}");
@@ -141,7 +141,7 @@ async fn pgbouncer_error_names_setting_only_if_it_is_wrong() {
         if error.message().contains("its pooler refuses connections") {
             break;
         }
-        assert!(started.elapsed() < Duration::from_secs(60), "{error}");
+        assert!(started.elapsed() < Duration::from_secs(120), "{error}");
     }
 }
 

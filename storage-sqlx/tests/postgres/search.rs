@@ -66,7 +66,7 @@ async fn search_slow_video_is_left_out() {
     // A build finds the videos.
     archive.delete_unindexed_videos(&archive.unindexed_videos(9).await.unwrap()).await.unwrap();
     sqlx::raw_sql(SLOW_VIDEO).execute(&mut foreign_connection(&database).await).await.unwrap();
-    let options = PostgresOptions { timeout: Duration::from_secs(2), ..crate::options(&database) };
+    let options = PostgresOptions { timeout: Duration::from_secs(5), ..crate::options(&database) };
     let index = PostgresSearchIndex::of_archive(&PostgresArchive::open(options).await.unwrap());
     let index: Arc<dyn ArchiveIndex> = Arc::new(index);
     // Each process has one indexer.

@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use sqlx::{ConnectOptions, Row, postgres::PgConnectOptions};
-use storage_sqlx::{PostgresOptions, PostgresStore};
+use storage_sqlx::PostgresStore;
 use tempfile::NamedTempFile;
 use transcript_core::{ErrorKind, directory::SecretStore};
 use verbatim_tests_postgres::{Cluster, Durability};
@@ -55,7 +55,7 @@ async fn tls_verify_full_checks_authority_and_name() {
         format!("postgres://verbatim@{host}:{port}/{name}?sslmode={mode}&sslrootcert={root}")
     };
     let good = url("localhost", "verify-full", &ours);
-    let store = PostgresStore::open(PostgresOptions::new(&good)).await.unwrap();
+    let store = PostgresStore::open(crate::options_at(&good)).await.unwrap();
     assert_eq!(store.get_or_create("a", vec![1]).await.unwrap(), [1]);
     let mut connection = good.parse::<PgConnectOptions>().unwrap().connect().await.unwrap();
     let encrypted = "SELECT count(*), bool_and(ssl) FROM pg_stat_ssl s JOIN pg_stat_activity a USING (pid)
@@ -63,7 +63,7 @@ async fn tls_verify_full_checks_authority_and_name() {
     let row = sqlx::query(encrypted).fetch_one(&mut connection).await.unwrap();
     assert!(row.get::<i64, _>(0) > 0 && row.get::<bool, _>(1), "all connections are encrypted");
 
-    let open = |url: String| async move { PostgresStore::open(PostgresOptions::new(url)).await };
+    let open = |url: String| async move { PostgresStore::open(crate::options_at(&url)).await };
     // With `verify-ca` the name in the certificate is not checked.
     assert!(open(url("127.0.0.1", "verify-ca", &ours)).await.is_ok());
     for (url, expected) in [

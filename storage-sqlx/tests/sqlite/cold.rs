@@ -149,11 +149,14 @@ fn compaction_killed_midway_loses_nothing() {
         stats.compact
     };
     let mut in_the_middle = 0;
-    for round in 0..12 {
-        let ended = run_and_kill(folder.path(), round);
+    for round in 0.. {
+        // The last process is not stopped.
+        let steps = if round < 12 { 1 + round % 4 } else { u64::MAX };
+        let ended = run_and_kill(folder.path(), steps, Duration::from_micros(1_730 * round));
+        assert!(ended || round < 12, "the last process failed");
         let compact = runtime.block_on(check());
         if ended {
-            assert_eq!(compact, TRANSCRIPTS, "a second run completes the compaction");
+            assert_eq!(compact, TRANSCRIPTS, "a run without a kill completes the compaction");
             break;
         }
         in_the_middle += u32::from(0 < compact && compact < TRANSCRIPTS);
@@ -161,7 +164,7 @@ fn compaction_killed_midway_loses_nothing() {
     assert!(in_the_middle > 0, "the process was never killed during compaction");
 }
 
-/// Compacts everything, a few at a time, and prints each step.
+/// Compacts everything, a few at a time; prints each step, and waits for a line before the next one.
 async fn work(folder: PathBuf) {
     let archive = crate::archive_in(&folder).await;
     let mut after = None;
@@ -172,6 +175,8 @@ async fn work(folder: PathBuf) {
         let mut out = std::io::stdout().lock();
         out.write_all(format!("step {}\n", done.compacted).as_bytes()).unwrap();
         out.flush().unwrap();
+        drop(out);
+        std::io::stdin().read_line(&mut String::new()).unwrap();
         after = done.next;
         if after.is_none() {
             return;
@@ -179,23 +184,31 @@ async fn work(folder: PathBuf) {
     }
 }
 
-/// Starts the process and kills it during its work. Returns whether it had already ended.
-fn run_and_kill(folder: &Path, round: u64) -> bool {
+/// Starts the process, lets it end this many steps, and kills it during the next one, after `pause`.
+///
+/// Returns whether it had already ended.
+fn run_and_kill(folder: &Path, steps_max: u64, pause: Duration) -> bool {
     let mut process = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "cold::compaction_killed_midway_loses_nothing", "--nocapture"])
         .env(FOLDER, folder)
+        .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
+    let mut input = process.stdin.take().unwrap();
     let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
     let mut steps = 0;
-    while steps < 1 + round % 4 {
-        match lines.next() {
-            Some(line) => steps += u64::from(line.unwrap().contains("step ")),
-            None => break,
+    while steps < steps_max
+        && let Some(line) = lines.next()
+    {
+        if line.unwrap().contains("step ") {
+            steps += 1;
+            writeln!(input).unwrap();
         }
     }
-    std::thread::sleep(Duration::from_micros(1_730 * round));
-    process.kill().unwrap();
+    if steps == steps_max {
+        std::thread::sleep(pause);
+        process.kill().unwrap();
+    }
     process.wait().unwrap().success()
 }

@@ -25,11 +25,11 @@ use transcript_core::{
     ids::{AccountId, Holder, KeyId, OrderId, WalletId},
     ledger::{Ledger, Pool, Terms, audit},
     memory::{MemoryArchive, MemoryDirectory, MemoryLedger, MemoryOrders, MemoryOutbox, MemoryRateLimiter},
+    test_doubles::PausedClock,
 };
 
 use super::provider::{FakeProvider, SIGNATURE};
 use crate::simulation::{
-    clock::VirtualClock,
     fault_plan::FaultPlan,
     faulty::{FaultyDirectory, FaultyLedger, FaultyOrders, FaultyOutbox},
     oracle::{Oracle, OracleLimits},
@@ -90,7 +90,7 @@ pub(crate) fn open_order(id: &str, account: AccountId, created_at: Timestamp) ->
 pub(crate) struct PaymentFixture {
     pub(crate) gate: Arc<StoreGate>,
     pub(crate) provider: FakeProvider,
-    pub(crate) clock: Arc<VirtualClock>,
+    pub(crate) clock: Arc<PausedClock>,
     orders: Arc<MemoryOrders>,
     directory: Arc<MemoryDirectory>,
     ledger: Arc<MemoryLedger>,
@@ -133,7 +133,7 @@ impl PaymentFixture {
         let oracle = Oracle::new((archive, Arc::clone(&ledger) as _, Arc::clone(&directory) as _), limits);
         let gate = Arc::new(StoreGate::new(Arc::new(oracle), FaultPlan::NoFaults, false));
         let orders = Arc::default();
-        let clock = Arc::new(VirtualClock::starting_at(Timestamp::from_millis(BEGIN_MS)));
+        let clock = Arc::new(PausedClock::new(Timestamp::from_millis(BEGIN_MS)));
         let provider = FakeProvider::new(Arc::clone(&gate));
         let (payments, process_count) = (Mutex::default(), AtomicU32::new(0));
         let fixture = Self {

@@ -139,7 +139,7 @@ async fn replay_response_can_be_late_slow_absent_or_endless() -> Result<()> {
     for proxy in [&late, &distant, &slow] {
         let begin = Instant::now();
         assert!(matches!(
-            page_within(proxy, ClientProtocol::Http1, Duration::from_secs(5)).await,
+            page_within(proxy, ClientProtocol::Http1, Duration::from_secs(60)).await,
             Some(Ok(_))
         ));
         assert!(begin.elapsed() >= Duration::from_millis(60));

@@ -15,7 +15,7 @@ use tokio::sync::Semaphore;
 use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script};
 
 use super::{
-    harness::{binary, run, run_ok, sqlite, text, verbatim, wait_until},
+    harness::{binary, run, run_ok, send_signal, sqlite, text, verbatim, wait_until},
     platform::{HOST, fetch_count, platform_settings, player, video_rules},
 };
 
@@ -285,7 +285,7 @@ async fn get_interrupted_continues_without_second_fetch() -> Result<()> {
     let written =
         wait_until("no file was written", async || Ok(fixture.to().join("get-many-30.txt").exists()));
     written.await?;
-    Command::new("kill").args(["-INT", &child.id().to_string()]).status()?;
+    send_signal(child.id(), "INT")?;
     let stopped = child.wait_with_output()?;
     let stderr = text(&stopped.stderr);
     ensure!(stopped.status.code() == Some(130), "{:?}: {stderr}", stopped.status);
@@ -318,7 +318,7 @@ async fn get_of_one_link_releases_lease_when_interrupted() -> Result<()> {
         Ok(fetch_count(&fixture.proxy, "get-many-50") > 0)
     });
     requested.await?;
-    Command::new("kill").args(["-INT", &child.id().to_string()]).status()?;
+    send_signal(child.id(), "INT")?;
     let stopped = child.wait_with_output()?;
     let stderr = text(&stopped.stderr);
     ensure!(

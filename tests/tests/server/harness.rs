@@ -304,8 +304,7 @@ impl ServerFixture {
 
     /// Sends SIGTERM and waits until the process has ended.
     pub(crate) fn stop(&mut self) -> Result<ExitStatus> {
-        let pid = self.child.id().to_string();
-        Command::new("kill").args(["-TERM", &pid]).status()?;
+        send_signal(self.pid(), "TERM")?;
         self.wait()
     }
 
@@ -330,6 +329,13 @@ impl Drop for ServerFixture {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Sends a signal of this name to a process.
+pub(crate) fn send_signal(pid: u32, name: &str) -> Result<()> {
+    let status = Command::new("kill").args([format!("-{name}"), pid.to_string()]).status()?;
+    ensure!(status.success(), "kill: {status}");
+    Ok(())
 }
 
 /// Sends one request to an address, over a new connection.

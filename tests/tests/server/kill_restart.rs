@@ -13,7 +13,7 @@ use transcript_core::{
 };
 
 use super::{
-    harness::{ServerFixture, borrow_settings, create_keys},
+    harness::{ServerFixture, borrow_settings, create_keys, send_signal},
     platform::{platform_settings, start_platform},
 };
 
@@ -70,8 +70,7 @@ async fn kill(
     callers: &mut JoinSet<Option<String>>,
     acknowledged: &mut BTreeSet<String>,
 ) -> Result<()> {
-    let pid = server.pid().to_string();
-    std::process::Command::new("kill").args(["-KILL", &pid]).status()?;
+    send_signal(server.pid(), "KILL")?;
     while let Some(video) = callers.join_next().await {
         acknowledged.extend(video?);
     }

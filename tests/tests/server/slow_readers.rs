@@ -94,7 +94,7 @@ async fn readers_of_one_byte_per_second_are_disconnected() -> Result<()> {
     loop {
         // Another caller is served at any time.
         for path in ["/health", "/api/transcript?v=dyke-walk-0"] {
-            let reply = timeout(Duration::from_secs(5), server.get(path)).await.context(path)??;
+            let reply = timeout(Duration::from_secs(30), server.get(path)).await.context(path)??;
             ensure!(reply.status == 200, "{path}: {}", reply.text());
         }
         if body_memory(&observed.scrape().await?)? == 0 {

@@ -1,9 +1,6 @@
 //! The verification of webhooks: the samples of `docs/webhooks.md` and of the guide, unchanged, and `verbatim webhook verify`.
 
-use std::{
-    collections::BTreeMap,
-    time::{SystemTime, UNIX_EPOCH},
-};
+use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result, ensure};
 use tempfile::TempDir;
@@ -13,16 +10,12 @@ use super::{
     harness::{run, verbatim},
     samples::run_sample,
 };
-use crate::install::installed;
+use crate::{install::installed, stripe::fake::now_s};
 
 const PAGE: &str = include_str!("../../../docs/webhooks.md");
 const GUIDE: &str = include_str!("../../../reference-server/src/docs/guides/webhooks.md");
 const BODY: &str = "{\"id\": \"evt_1\", \"ü\": 1}";
 const SECRET: &str = "vbw_secret-of-the-test";
-
-fn now_s() -> Result<i64> {
-    Ok(i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs())?)
-}
 
 fn header(body: &str, secrets: &[&str], at_s: i64) -> String {
     let secrets: Vec<String> = secrets.iter().map(|secret| (*secret).to_owned()).collect();
@@ -31,7 +24,7 @@ fn header(body: &str, secrets: &[&str], at_s: i64) -> String {
 
 /// Headers with whether they are valid for the body and the secret.
 fn cases() -> Result<Vec<(String, bool)>> {
-    let now = now_s()?;
+    let now = now_s();
     let valid = header(BODY, &[SECRET], now);
     Ok(vec![
         (header(BODY, &["vbw_new", SECRET], now), true),
@@ -107,13 +100,13 @@ fn webhook_verify_command_reports_by_exit_status() -> Result<()> {
         let (code, text) = verify(&["--signature", &header], SECRET, BODY)?;
         assert_eq!((code, text == "valid\n"), (Some(i32::from(!is_valid)), is_valid), "{header}: {text}");
     }
-    let old = header(BODY, &[SECRET], now_s()? - 4_000);
+    let old = header(BODY, &[SECRET], now_s() - 4_000);
     assert_eq!(verify(&["--signature", &old, "--tolerance", "2h"], SECRET, BODY)?.0, Some(0));
     let (file, secrets) = (data.path().join("body.json"), data.path().join("secrets"));
     std::fs::write(&file, BODY)?;
     std::fs::write(&secrets, format!("vbw_other\n{SECRET}\n"))?;
     let (file, secrets) = (file.display().to_string(), secrets.display().to_string());
-    let valid = header(BODY, &[SECRET], now_s()?);
+    let valid = header(BODY, &[SECRET], now_s());
     let arguments = ["--signature", &valid, "--secret-file", &secrets, &file];
     assert_eq!(verify(&arguments, "", "")?, (Some(0), "valid\n".to_owned()));
     let (code, text) = verify(&["--signature", &valid], "", BODY)?;

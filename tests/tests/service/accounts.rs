@@ -134,7 +134,7 @@ async fn service_slow_answer_is_charged_once() -> Result<()> {
     let (client, caller) = create_account(&fixture).await?;
     client.transcript(&caller, transcript_params(VIDEO)).await?;
     // The model responds after the client's timeout, and after two more attempts.
-    let options = ServiceOptions { timeout: Duration::from_secs(1), ..ServiceOptions::new(fixture.url()) };
+    let options = ServiceOptions { timeout: Duration::from_secs(2), ..ServiceOptions::new(fixture.url()) };
     let hasty = ServiceClient::new(&options)?;
     let question = ServiceQuestion {
         reference: VideoReference::Id(VIDEO.to_owned()),
@@ -142,7 +142,7 @@ async fn service_slow_answer_is_charged_once() -> Result<()> {
         history: Vec::new(),
     };
     let release = async {
-        tokio::time::sleep(Duration::from_secs(5)).await;
+        tokio::time::sleep(Duration::from_secs(7)).await;
         gate.add_permits(10);
     };
     let (answer, ()) = tokio::join!(hasty.chat(&caller, question), release);

@@ -78,7 +78,7 @@ async fn service_lost_request_is_awaited_with_its_key() -> Result<()> {
         _ => transcript(),
     })
     .await?;
-    let options = ServiceOptions { timeout: Duration::from_secs(1), ..options(&fake) };
+    let options = ServiceOptions { timeout: Duration::from_secs(3), ..options(&fake) };
     let response = ServiceClient::new(&options)?.transcript(&caller(), transcript_params()).await?;
     assert_eq!(response.meta.credits_remaining, Some(7));
     let requests = fake.requests();

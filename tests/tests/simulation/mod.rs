@@ -7,7 +7,6 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 pub(crate) mod accounts;
-pub(crate) mod clock;
 pub(crate) mod fault_plan;
 pub(crate) mod faulty;
 pub(crate) mod listener;

@@ -15,12 +15,11 @@ use std::{
 };
 
 use tokio::task::JoinSet;
-use transcript_core::video::Platform;
+use transcript_core::{test_doubles::PausedClock, video::Platform};
 
 use super::{
     accounts::{AccountOp, SimAccount},
     check_reached, check_same_runs, check_seeds,
-    clock::VirtualClock,
     fault_plan::{FaultPlan, FaultRates},
     first_failing_seed,
     mutation::Mutation,
@@ -48,7 +47,7 @@ const STARTS: [u64; 4] = [0, 900, 30_000, 95_000];
 /// A server, running or killed.
 #[derive(Debug)]
 struct SimServer {
-    clock: Arc<VirtualClock>,
+    clock: Arc<PausedClock>,
     gate: Arc<StoreGate>,
     life: ProcessLife,
 }
@@ -114,7 +113,7 @@ fn run(seed: u64, mutation: Option<Mutation>, traced: bool) -> (SimReport, u64, 
 
 impl SimFixture<'_> {
     /// Starts two to four servers.
-    async fn start_servers(&mut self, clock: &Arc<VirtualClock>, seed: u64) {
+    async fn start_servers(&mut self, clock: &Arc<PausedClock>, seed: u64) {
         let count = 2 + self.rng.below(3);
         let is_wrong = self.rng.chance(200);
         for number in 0..count {
@@ -130,7 +129,7 @@ impl SimFixture<'_> {
         }
     }
 
-    async fn start_server(&self, clock: Arc<VirtualClock>, seed: u64) -> SimServer {
+    async fn start_server(&self, clock: Arc<PausedClock>, seed: u64) -> SimServer {
         let gate = Arc::new(self.world.gate.for_server(FaultPlan::NoFaults));
         let life = self.world.server(&clock, &gate).await;
         gate.set_faults(FaultPlan::Seeded(Box::new(FaultRates::random(seed))));

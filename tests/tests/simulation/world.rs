@@ -28,11 +28,11 @@ use transcript_core::{
         MemoryOutbox, MemoryRateLimiter,
     },
     supplier::Supplier,
+    test_doubles::PausedClock,
     video::{Platform, VideoId},
 };
 
 use super::{
-    clock::VirtualClock,
     fault_plan::FaultPlan,
     faulty::{
         FaultyArchive, FaultyDirectory, FaultyIdempotencyStore, FaultyLedger, FaultyLimiter, FaultyOrders,
@@ -167,7 +167,7 @@ impl Stores {
 #[derive(Clone, Debug)]
 pub(crate) struct ProcessLife {
     pub(crate) world: Arc<SimWorld>,
-    pub(crate) clock: Arc<VirtualClock>,
+    pub(crate) clock: Arc<PausedClock>,
     pub(crate) lookups: Vec<Lookup>,
     /// The v1 API of the same processes, in the same order.
     pub(crate) accounts: Vec<Accounts>,
@@ -260,7 +260,7 @@ impl SimWorld {
         let runtime = Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
         let start = *self.time.lock().unwrap_or_else(PoisonError::into_inner);
         let (outcome, end) = runtime.block_on(async {
-            let clock = Arc::new(VirtualClock::starting_at(start));
+            let clock = Arc::new(PausedClock::new(start));
             let (crash, time) = match crash {
                 Some(CrashPlan::AtCall(point)) => (Some(point), Duration::MAX),
                 Some(CrashPlan::After(time)) => (None, time),
@@ -289,14 +289,14 @@ impl SimWorld {
     }
 
     /// Runs `work` with a clock, in its own runtime, so that servers can start and stop in it.
-    pub(crate) fn run_servers<T, F>(self: &Arc<Self>, work: impl FnOnce(Arc<VirtualClock>) -> F) -> T
+    pub(crate) fn run_servers<T, F>(self: &Arc<Self>, work: impl FnOnce(Arc<PausedClock>) -> F) -> T
     where
         F: Future<Output = T>,
     {
         let runtime = Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
         let start = *self.time.lock().unwrap_or_else(PoisonError::into_inner);
         let (outcome, end) = runtime.block_on(async {
-            let clock = Arc::new(VirtualClock::starting_at(start));
+            let clock = Arc::new(PausedClock::new(start));
             self.gate.begin_life(None);
             for supplier in [&self.captions, &self.speech] {
                 supplier.begin_life(None);
@@ -311,7 +311,7 @@ impl SimWorld {
         outcome
     }
 
-    async fn begin(self: &Arc<Self>, clock: &Arc<VirtualClock>, engines: usize) -> ProcessLife {
+    async fn begin(self: &Arc<Self>, clock: &Arc<PausedClock>, engines: usize) -> ProcessLife {
         let mut life = ProcessLife {
             world: Arc::clone(self),
             clock: Arc::clone(clock),
@@ -329,7 +329,7 @@ impl SimWorld {
     /// Starts one server with its own gate and its own clock.
     pub(crate) async fn server(
         self: &Arc<Self>,
-        clock: &Arc<VirtualClock>,
+        clock: &Arc<PausedClock>,
         gate: &Arc<StoreGate>,
     ) -> ProcessLife {
         let (clock, stores) = (Arc::clone(clock), self.stores.behind(gate));

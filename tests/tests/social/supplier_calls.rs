@@ -8,10 +8,11 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, ensure};
+pub(crate) use transcript_core::test_doubles::PatientMonitor;
 use transcript_core::{
     Clock,
     archive::TrackSelector,
-    supplier::{Supplier, SupplyError, SupplyMonitor, SupplyOutput, SupplyRequest},
+    supplier::{Supplier, SupplyError, SupplyOutput, SupplyRequest},
     video::VideoId,
 };
 use upstream_reqwest::{HttpOptions, HttpTransport};
@@ -25,18 +26,6 @@ pub(crate) type CallOutcome = Result<SupplyOutput, SupplyError>;
 
 /// Builds the production supplier of a platform.
 pub(crate) type SupplierBuilder = fn(Arc<HttpTransport>) -> Arc<dyn Supplier>;
-
-/// A monitor that never cancels and ignores progress.
-#[derive(Debug)]
-pub(crate) struct PatientMonitor;
-
-impl SupplyMonitor for PatientMonitor {
-    fn report_progress(&self, _name: &str, _done: u64, _of: u64) {}
-
-    fn is_cancelled(&self) -> bool {
-        false
-    }
-}
 
 /// Options of a transport through these proxies: no retries, and timeouts for a busy machine.
 pub(crate) fn options(proxies: &[&ReplayProxy], ca_file: &Path) -> HttpOptions {

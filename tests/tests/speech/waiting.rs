@@ -1,21 +1,18 @@
 //! Transcriptions that outlast their callers: the callers learn when to retry, and the work is kept.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::sync::Arc;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
 use http::StatusCode;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::Semaphore;
 use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script};
 
-use super::{cli::speech_settings, fixture::TIMEOUT, sounds::tones};
+use super::{cli::speech_settings, sounds::tones};
 use crate::{
     server::{
-        harness::{ServerFixture, ServerReply, borrow_settings, create_keys},
+        harness::{ServerFixture, ServerReply, borrow_settings, create_keys, wait_until},
         v1::mail_client::{MailClient, create_account, remaining_credits},
     },
     service::fake::{FakeReply, FakeService, SeenRequest},
@@ -71,24 +68,21 @@ fn serve(
 
 /// Waits until the service has received this many chunks.
 async fn wait_for_chunks(service: &FakeService, parts: usize) -> Result<()> {
-    let deadline = Instant::now() + TIMEOUT;
-    while service.requests().len() < parts {
-        ensure!(Instant::now() < deadline, "the service received {} chunks", service.requests().len());
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-    Ok(())
+    let failure = format!("the service did not receive {parts} chunks");
+    wait_until(&failure, async || Ok(service.requests().len() >= parts)).await
 }
 
 /// Repeats the lookup until there is a transcript, as a client does.
 async fn poll_until_available(server: &ServerFixture, key: &str, path: &str) -> Result<ServerReply> {
-    let deadline = Instant::now() + TIMEOUT;
-    loop {
+    let mut last = None;
+    wait_until("there is no transcript", async || {
         let reply = server.get_as(key, path).await?;
-        if reply.status == StatusCode::OK && reply.json()["available"] != json!(false) {
-            return Ok(reply);
-        }
-        ensure!(Instant::now() < deadline, "{}", reply.text());
-    }
+        let is_available = reply.status == StatusCode::OK && reply.json()["available"] != json!(false);
+        last = Some(reply);
+        Ok(is_available)
+    })
+    .await?;
+    last.context("no response")
 }
 
 /// Fails unless a response of the lookup API says that the work continues, and when to retry.
@@ -185,10 +179,9 @@ async fn poll_until_chunks(
     service: &FakeService,
     parts: usize,
 ) -> Result<()> {
-    let deadline = Instant::now() + TIMEOUT;
-    while service.requests().len() < parts {
+    wait_until(&format!("the service did not receive {parts} chunks"), async || {
         server.get_as(key, path).await?;
-        ensure!(Instant::now() < deadline, "the service received {} chunks", service.requests().len());
-    }
-    Ok(())
+        Ok(service.requests().len() >= parts)
+    })
+    .await
 }

@@ -54,17 +54,17 @@ pub(crate) struct StripeFixture {
     ledger: Arc<MemoryLedger>,
     /// Dependencies of each process.
     deps: PaymentDeps,
-    clock: Arc<ManualClock>,
+    clock: Arc<OffsetClock>,
 }
 
 /// The system clock plus a manual offset in seconds.
 #[derive(Debug, Default)]
-struct ManualClock {
+struct OffsetClock {
     system: SystemClock,
     seconds: AtomicU64,
 }
 
-impl Clock for ManualClock {
+impl Clock for OffsetClock {
     fn now(&self) -> Timestamp {
         self.system.now().plus(Duration::from_secs(self.seconds.load(Ordering::Relaxed)))
     }
@@ -73,7 +73,7 @@ impl Clock for ManualClock {
 impl StripeFixture {
     pub(crate) async fn start() -> Self {
         let stripe = FakeStripe::start().await.unwrap();
-        let clock = Arc::<ManualClock>::default();
+        let clock = Arc::<OffsetClock>::default();
         let (orders, directory, ledger) = (
             Arc::<MemoryOrders>::default(),
             Arc::<MemoryDirectory>::default(),

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     directory::{Account, AccountKey, AccountRef, Directory},
-    error::{Error, ErrorKind, Result, Retry},
+    error::{Error, ErrorKind, Result},
     ids::{AccountId, GrantId, WalletId},
     ledger::{
         Entry, EntryKind, GrantOutcome, GrantRequest, Pool, PoolBalance, RevokeOutcome, RevokeRequest, Terms,
@@ -155,7 +155,9 @@ impl AccountAdmin {
                 GrantOutcome::Exists => Ok((admin.view(account).await?, true)),
                 GrantOutcome::Conflict => {
                     let name = grant.id.operator_name().unwrap_or(grant.id.as_str());
-                    Err(conflict(format!("grant {name} exists for another account or amount; use a new id")))
+                    Err(Error::conflict(format!(
+                        "grant {name} exists for another account or amount; use a new id"
+                    )))
                 }
             }
         };
@@ -185,7 +187,7 @@ impl AccountAdmin {
                 RevokeOutcome::Exists { taken, shortfall } => (taken, shortfall, true),
                 RevokeOutcome::GrantNotFound => return Err(grant_not_found()),
                 RevokeOutcome::Conflict => {
-                    return Err(conflict(format!("the id {} has another use", revoke.id)));
+                    return Err(Error::conflict(format!("the id {} has another use", revoke.id)));
                 }
             };
             Ok(RevokedGrant { view: admin.view(account).await?, taken, shortfall, is_repeated })
@@ -312,7 +314,7 @@ impl AccountAdmin {
     async fn check_revocable(&self, wallet: &WalletId, grant: &FoundGrant) -> Result<()> {
         let FoundGrant { id, amount, is_revoked, purchased_since } = grant;
         if id.operator_name().is_none() {
-            return Err(conflict(format!(
+            return Err(Error::conflict(format!(
                 "{id} is a purchase: refund it at the payment provider, which takes its credits back"
             )));
         }
@@ -323,7 +325,7 @@ impl AccountAdmin {
         let balance = self.context.retry_store(|| self.credits.ledger.balance(wallet, &terms)).await?;
         let available: u64 = balance.pools.iter().map(PoolBalance::available).sum();
         if available < amount.saturating_add(*purchased_since) {
-            return Err(conflict(format!(
+            return Err(Error::conflict(format!(
                 "credits of this grant are spent or held, and the account has bought {purchased_since} since, which \
                  must not be taken: {available} are left"
             )));
@@ -349,16 +351,11 @@ fn revocation_id(grant: &GrantId) -> GrantId {
 }
 
 #[cold]
-fn conflict(message: String) -> Error {
-    Error::new(ErrorKind::Conflict, Retry::Never, message)
-}
-
-#[cold]
 fn grant_not_found() -> Error {
-    Error::new(ErrorKind::NotFound, Retry::Never, "the account has no grant with this id")
+    Error::not_found("the account has no grant with this id")
 }
 
 #[cold]
 pub(super) fn account_not_found() -> Error {
-    Error::new(ErrorKind::NotFound, Retry::Never, "there is no such account")
+    Error::not_found("there is no such account")
 }

@@ -16,7 +16,7 @@ use super::{
     authenticate::parse_key,
     call_context::CallContext,
     prepaid::has_prepaid,
-    rate_limit::{RateLimit, call_limit_request},
+    rate_limit::{AccountRateLimit, call_limit_request},
 };
 use crate::{
     directory::api_key::ApiKey,
@@ -143,7 +143,7 @@ impl CachedCharges {
         memo: &str,
     ) -> Result<Option<CachedCharge>, V1Error> {
         let request = self.charge_request(principal, memo);
-        let limit = RateLimit::for_call(&request.limit_request)?;
+        let limit = AccountRateLimit::for_call(&request.limit_request)?;
         let transcripts = &self.context.transcripts;
         let timeout = transcripts.options().store_timeout / 2;
         let first_try = transcripts.with_timeout(timeout, self.charges.charge(request.clone()));

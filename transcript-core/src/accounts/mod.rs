@@ -32,6 +32,7 @@ mod keys;
 #[cfg(feature = "mail")]
 pub mod mail;
 mod memo;
+mod number_format;
 mod options;
 mod orders;
 mod outbox;
@@ -74,8 +75,9 @@ pub use holder_keys::CreateAccountKeyOutcome;
 pub use idempotency::{IdempotencyAttempt, IdempotencyState, IdempotencyStore, StoredHeader, StoredResponse};
 pub use keys::{AccountKeys, IssuedAccountKey, VerifyOutcome};
 pub use memo::Memo;
+pub use number_format::NumberFormat;
 pub use options::{AccountsOptions, PlanTable, PlanTerms};
-pub use orders::{Order, OrderItem, OrderState, OrderStore, format_price, group_digits};
+pub use orders::{Order, OrderItem, OrderState, OrderStore};
 pub(crate) use outbox::limit_due;
 pub use outbox::{MailIntent, MailKind, Outbox, RETRY_PAUSE_MAX, WAITING_MAX};
 pub use paid_periods::{PlanPayment, apply_payments};

@@ -22,28 +22,6 @@ pub(super) fn is_sandbox(name: &str) -> bool {
     name.starts_with(SANDBOX_PREFIX)
 }
 
-/// An amount in the smallest unit of a currency, as text that is the same in every language: `$1,234.05`.
-pub fn format_price(minor: u64, currency: &str) -> String {
-    let amount = format!("{}.{:02}", group_digits(minor / 100, ","), minor % 100);
-    match currency {
-        "usd" => format!("${amount}"),
-        other => format!("{amount} {}", other.to_ascii_uppercase()),
-    }
-}
-
-/// A number with a separator between its thousands.
-pub fn group_digits(number: u64, separator: &str) -> String {
-    let digits = number.to_string();
-    let mut grouped = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            grouped.push_str(separator);
-        }
-        grouped.push(digit);
-    }
-    grouped
-}
-
 /// The item of an order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OrderItem {
@@ -230,23 +208,6 @@ pub(super) async fn list_all_for_account(
         match found.next {
             Some(next) => page.after = Some(next),
             None => return Ok(all),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn prices_have_currency_and_separators() {
-        for (minor, currency, expected) in [
-            (5, "usd", "$0.05"),
-            (99_999, "usd", "$999.99"),
-            (123_405, "usd", "$1,234.05"),
-            (123_456_789, "eur", "1,234,567.89 EUR"),
-        ] {
-            assert_eq!(format_price(minor, currency), expected);
         }
     }
 }

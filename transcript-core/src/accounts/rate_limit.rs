@@ -146,7 +146,7 @@ impl AccountLimits {
         now: Timestamp,
     ) -> Result<RateLimitStatus, V1Error> {
         let request = self.limit_request(kind, account, now);
-        let limit = RateLimit { kind, max: request.max }.check_open()?;
+        let limit = AccountRateLimit { kind, max: request.max }.check_open()?;
         match self.context.call_store(self.limiter.acquire(vec![request], now)).await? {
             LimitOutcome::Allowed { remaining, reset_ms } => Ok(limit.state(remaining, reset_ms)),
             LimitOutcome::Limited { retry_after_ms, .. } => Err(limit.to_error(retry_after_ms)),
@@ -166,12 +166,12 @@ fn build_limit_request(kind: RateKind, account: &Account, effective_plan: &Effec
 
 /// One of an account's limits, with its size.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct RateLimit {
+pub(super) struct AccountRateLimit {
     kind: RateKind,
     max: u32,
 }
 
-impl RateLimit {
+impl AccountRateLimit {
     /// The rate limit of a call with this limit request.
     ///
     /// # Errors

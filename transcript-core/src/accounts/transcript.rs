@@ -328,7 +328,10 @@ pub(super) fn parse_video(params: &TranscriptParams) -> Result<VideoId, V1Error>
     };
     match link.map_err(|error| bad_request(&format!("{parameter}: {}", link_message(&error))))? {
         VideoLink::Video(video) if video.platform() == Platform::YouTube => Ok(video),
-        _ => Err(bad_request("url: the v1 API is for videos on YouTube; /api/transcript takes this link")),
+        _ => Err(bad_request(
+            "url: this endpoint is for videos on YouTube; send this link to POST /api/v1/jobs, for the same price, or to \
+             /api/transcript with a lookup API key",
+        )),
     }
 }
 

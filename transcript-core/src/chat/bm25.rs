@@ -89,7 +89,7 @@ impl Bm25Query {
 }
 
 /// How often each passage has a word of a query: passage and weighted count, in passage order.
-type Occurrences = Vec<(usize, f32)>;
+type WordOccurrences = Vec<(usize, f32)>;
 
 /// Scores of passages, and how much of the query the transcript has.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -153,7 +153,7 @@ impl Bm25Scores {
 }
 
 /// Counts the words of a query in each passage, and whether the matches of each are doubtful.
-fn count_words(index: &SearchIndex, query: &Bm25Query) -> (Vec<Occurrences>, Vec<bool>) {
+fn count_words(index: &SearchIndex, query: &Bm25Query) -> (Vec<WordOccurrences>, Vec<bool>) {
     // For each word of the transcript, the words of the query that it matches.
     let mut matched: Vec<Vec<(usize, f32)>> = vec![Vec::new(); index.word_count()];
     let mut doubtful = Vec::with_capacity(query.words.len());
@@ -166,7 +166,7 @@ fn count_words(index: &SearchIndex, query: &Bm25Query) -> (Vec<Occurrences>, Vec
             }
         }
     }
-    let mut occurrences: Vec<Occurrences> = vec![Vec::new(); query.words.len()];
+    let mut occurrences: Vec<WordOccurrences> = vec![Vec::new(); query.words.len()];
     for (passage, words) in index.passages().enumerate() {
         for (number, quality) in words.iter().filter_map(|id| matched.get(*id as usize)).flatten() {
             let Some(found) = occurrences.get_mut(*number) else { continue };
@@ -184,7 +184,7 @@ fn count_numbers(
     index: &SearchIndex,
     passages: &[Passage],
     query: &Bm25Query,
-    occurrences: &mut [Occurrences],
+    occurrences: &mut [WordOccurrences],
 ) {
     let mut counted_numbers = HashSet::new();
     for number in index.written_numbers(&query.text) {
@@ -203,7 +203,7 @@ fn count_numbers(
     }
 }
 
-fn count_number(found: &mut Occurrences, passage: usize) {
+fn count_number(found: &mut WordOccurrences, passage: usize) {
     match found.binary_search_by_key(&passage, |(passage, _)| *passage) {
         Ok(at) => found.get_mut(at).into_iter().for_each(|(_, count)| *count = count.max(NUMBER_QUALITY)),
         Err(at) => found.insert(at, (passage, NUMBER_QUALITY)),
@@ -211,14 +211,14 @@ fn count_number(found: &mut Occurrences, passage: usize) {
 }
 
 /// Inverse document frequency of a word.
-fn rarity(passage_count: usize, occurrences: &Occurrences) -> f32 {
+fn rarity(passage_count: usize, occurrences: &WordOccurrences) -> f32 {
     let found: f32 = occurrences.iter().map(|(_, count)| count.min(1.0)).sum();
     (1.0 + (passage_count as f32 - found + 0.5).max(0.0) / (found + 0.5)).ln()
 }
 
 /// Adds a share of each count to the passage before it and to the one after it.
-fn with_neighbours(occurrences: &Occurrences, passage_count: usize, shares: [f32; 2]) -> Occurrences {
-    let mut spread: Occurrences = Vec::with_capacity(3 * occurrences.len());
+fn with_neighbours(occurrences: &WordOccurrences, passage_count: usize, shares: [f32; 2]) -> WordOccurrences {
+    let mut spread: WordOccurrences = Vec::with_capacity(3 * occurrences.len());
     for (passage, count) in occurrences {
         let neighbours = [passage.checked_sub(1), passage.checked_add(1)];
         spread.push((*passage, *count));

@@ -4,6 +4,7 @@ use super::{
     ChatMessage, ChatRole, ChatTurn, MessageRole, ModelRequest, ModelTask, Passage, question::is_invisible,
     tokens,
 };
+use crate::text::one_line;
 
 /// Output of a model if the passages do not answer the question.
 pub(super) const NOT_COVERED: &str = "NOT_COVERED";
@@ -112,10 +113,6 @@ fn passage_line(passage: &Passage) -> String {
 
 fn name_line(name: &str) -> String {
     one_line(&neutralize(name)).chars().take(NAME_CHARS_MAX).collect()
-}
-
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Makes a text inert: it cannot contain a block tag or a passage number.

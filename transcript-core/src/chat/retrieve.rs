@@ -154,6 +154,7 @@ mod tests {
         transcript::Segment,
     };
 
+    /// Passages with these texts, each a minute after the one before it.
     fn test_passages(spoken: &[&str]) -> Vec<Passage> {
         let segments: Vec<_> = spoken
             .iter()
@@ -165,7 +166,7 @@ mod tests {
 
     #[test]
     fn retrieve_vague_question_uses_earlier_turns() {
-        let test_passages = test_passages(&[
+        let passages = test_passages(&[
             "The harbour cost much.",
             "Nothing here.",
             "Bread needs flour.",
@@ -179,11 +180,9 @@ mod tests {
         .map(|(role, content)| ChatTurn { role, content: content.to_owned() });
         let first = |question: &str, turns: &[ChatTurn]| {
             let question = Question::new(question, turns.to_vec()).unwrap();
-            sort_by_score(
-                &score_lexically(&SearchIndex::new(&test_passages), &test_passages, &question).scores,
-            )
-            .first()
-            .copied()
+            sort_by_score(&score_lexically(&SearchIndex::new(&passages), &passages, &question).scores)
+                .first()
+                .copied()
         };
         assert_eq!(first("Why?", &turns), Some(2));
         assert_eq!(first("And the harbour, its cost?", &turns), Some(0));
@@ -192,15 +191,15 @@ mod tests {
 
     #[test]
     fn retrieve_question_about_other_subject_is_not_covered() {
-        let test_passages = test_passages(&[
+        let passages = test_passages(&[
             "The harbour of Port Ellen cost two million.",
             "Its bridge was opened in spring, and the ferry stopped.",
             "Der Winterdeich war höher als der alte.",
         ]);
-        let index = SearchIndex::new(&test_passages);
+        let index = SearchIndex::new(&passages);
         let is_covered = |text: &str, turns: &[ChatTurn]| {
             let question = Question::new(text, turns.to_vec()).unwrap();
-            score_lexically(&index, &test_passages, &question).is_covered
+            score_lexically(&index, &passages, &question).is_covered
         };
         for question in
             ["What did the harbour cost?", "When was the bridge opened?", "Which ferries stopped?"]
@@ -245,18 +244,18 @@ mod tests {
 
     #[test]
     fn retrieve_japanese_price_is_covered_by_its_subject() {
-        let test_passages =
+        let passages =
             test_passages(&["夫は模型の棚を作りました。", "材料費は一万二千円でした。", "次は本の話です。"]);
-        let index = SearchIndex::new(&test_passages);
+        let index = SearchIndex::new(&passages);
         for (message, expect) in
             [("棚の費用はいくら", true), ("棚の費用はいくらですか", true), ("車の費用はいくら", false)]
         {
             let question = Question::new(message, Vec::new()).unwrap();
-            assert_eq!(score_lexically(&index, &test_passages, &question).is_covered, expect, "{message}");
+            assert_eq!(score_lexically(&index, &passages, &question).is_covered, expect, "{message}");
         }
     }
 
-    /// Passages of a talk in a language, each a minute after the one before it.
+    /// A talk in several languages.
     const KOREAN: [&str; 3] = [
         "저희 빵집은 부산역에서 걸어서 오 분 거리에 있습니다.",
         "아버지가 천구백팔십 년에 가게를 여셨어요.",
@@ -318,21 +317,21 @@ mod tests {
 
     #[test]
     fn retrieve_price_ranks_before_repeated_names() {
-        let test_passages = test_passages(&[
+        let passages = test_passages(&[
             "The ferry, our ferry, is the ferry of the town, and the ferry was built in spring.",
             "We painted the ferry white because the old ferry was white.",
             "Nothing else happened at the harbour.",
             "For the ferry they take four pounds at the pier.",
             "Bread was two pounds then.",
         ]);
-        let index = SearchIndex::new(&test_passages);
+        let index = SearchIndex::new(&passages);
         for (message, expect) in [
             ("How much does the ferry cost?", &[3][..]),
             ("Who painted the ferry?", &[1]),
             ("What are the prices?", &[3, 4]),
         ] {
             let question = Question::new(message, Vec::new()).unwrap();
-            let scores = score_lexically(&index, &test_passages, &question);
+            let scores = score_lexically(&index, &passages, &question);
             assert!(scores.is_covered, "{message}");
             assert_eq!(sort_by_score(&scores.scores)[..expect.len()], *expect, "{message}");
         }
@@ -342,7 +341,7 @@ mod tests {
     fn retrieve_unrelated_follow_up_ignores_last_answer() {
         let mut spoken = ["The harbour was quiet."; 12];
         (spoken[1], spoken[10]) = ("Bread needs flour and salt.", "The ferry left in the morning.");
-        let test_passages = test_passages(&spoken);
+        let passages = test_passages(&spoken);
         let turns = [
             (ChatRole::User, "What does bread need?"),
             (ChatRole::Assistant, "“Bread needs flour and salt.” [1:00]"),
@@ -352,20 +351,20 @@ mod tests {
             [("When did the ferry leave?", (false, 10)), ("And how much salt?", (true, 1))]
         {
             let question = Question::new(message, turns.to_vec()).unwrap();
-            let scores = score_lexically(&SearchIndex::new(&test_passages), &test_passages, &question);
+            let scores = score_lexically(&SearchIndex::new(&passages), &passages, &question);
             assert_eq!((scores.needs_context, sort_by_score(&scores.scores)[0]), expect, "{message}");
         }
     }
 
     #[test]
     fn retrieve_selection_fits_budget_and_keeps_best() {
-        let test_passages = test_passages(&["aaa", "bbb", "ccc", "ddd", "eee", "fff"]);
+        let passages = test_passages(&["aaa", "bbb", "ccc", "ddd", "eee", "fff"]);
         let scores = [0.0, 0.0, 0.0, 0.0, 5.0, 0.0];
-        let each = test_passages[0].tokens();
-        assert_eq!(select_within_budget(&test_passages, &scores, each), [4]);
-        assert_eq!(select_within_budget(&test_passages, &scores, 4 * each), [0, 3, 4, 5]);
-        assert_eq!(select_within_budget(&test_passages, &scores, 99 * each), [0, 1, 2, 3, 4, 5]);
-        assert!(select_within_budget(&test_passages, &scores, each - 1).is_empty());
+        let each = passages[0].tokens();
+        assert_eq!(select_within_budget(&passages, &scores, each), [4]);
+        assert_eq!(select_within_budget(&passages, &scores, 4 * each), [0, 3, 4, 5]);
+        assert_eq!(select_within_budget(&passages, &scores, 99 * each), [0, 1, 2, 3, 4, 5]);
+        assert!(select_within_budget(&passages, &scores, each - 1).is_empty());
         assert_eq!(spread_indices(5).collect::<Vec<_>>(), [0, 4, 2, 1, 3]);
         assert_eq!(spread_indices(0).count(), 0);
         assert_eq!(spread_indices(1).collect::<Vec<_>>(), [0]);

@@ -123,20 +123,11 @@ fn checksum(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[derive(Debug)]
-    struct SequentialRandom(std::sync::atomic::AtomicU8);
-
-    impl Random for SequentialRandom {
-        fn bytes(&self, count: u32) -> Vec<u8> {
-            use std::sync::atomic::Ordering::Relaxed;
-            (0..count).map(|_| self.0.fetch_add(7, Relaxed)).collect()
-        }
-    }
+    use crate::test_doubles::SequentialRandom;
 
     #[test]
     fn api_key_generated_key_parses() {
-        let random = SequentialRandom(200.into());
+        let random = SequentialRandom::default();
         for kind in [ApiKind::Lookup, ApiKind::V1, ApiKind::Admin] {
             let key = ApiKey::generate(kind, &random).unwrap();
             assert_eq!(key.reveal().len(), 40);
@@ -156,7 +147,7 @@ mod tests {
 
     #[test]
     fn api_key_changed_character_is_rejected() {
-        let key = ApiKey::generate(ApiKind::Lookup, &SequentialRandom(0.into())).unwrap();
+        let key = ApiKey::generate(ApiKind::Lookup, &SequentialRandom::default()).unwrap();
         let text = key.reveal();
         for index in 0..text.len() {
             let mut bytes = text.as_bytes().to_vec();

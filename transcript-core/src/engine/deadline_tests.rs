@@ -4,7 +4,7 @@ use std::{
     collections::BTreeMap,
     sync::{
         Mutex,
-        atomic::{AtomicU32, AtomicU64, Ordering},
+        atomic::{AtomicU32, Ordering},
     },
     time::Duration,
 };
@@ -12,7 +12,7 @@ use std::{
 use async_trait::async_trait;
 
 use super::{
-    refresh_tests::{SequentialRandom, transcript, video},
+    refresh_tests::{transcript, video},
     *,
 };
 use crate::{
@@ -20,19 +20,9 @@ use crate::{
     ids::Holder,
     memory::MemoryArchive,
     supplier::{Supplier, SupplierInfo, SupplierKind, SupplyMonitor, SupplyOutput, SupplyRequest},
-    time::Timestamp,
+    test_doubles::{ManualClock, SequentialRandom},
     transcript::{LanguageTag, TrackInfo, TrackKind},
 };
-
-/// A clock that suppliers advance.
-#[derive(Debug, Default)]
-struct ManualClock(AtomicU64);
-
-impl Clock for ManualClock {
-    fn now(&self) -> Timestamp {
-        Timestamp::from_millis(0).plus(Duration::from_millis(self.0.load(Ordering::Relaxed)))
-    }
-}
 
 /// Advances the clock by `duration`, then fails.
 #[derive(Debug)]
@@ -54,7 +44,7 @@ impl Supplier for FailingSupplier {
 
     async fn supply(&self, _: SupplyRequest, _: Arc<dyn SupplyMonitor>) -> Result<SupplyOutput, SupplyError> {
         self.calls.fetch_add(1, Ordering::Relaxed);
-        self.clock.0.fetch_add(u64::try_from(self.duration.as_millis()).unwrap(), Ordering::Relaxed);
+        self.clock.advance(self.duration);
         Err(self.failure.lock().unwrap().clone())
     }
 }
@@ -215,7 +205,7 @@ impl Supplier for SteppingSupplier {
 
     async fn supply(&self, _: SupplyRequest, _: Arc<dyn SupplyMonitor>) -> Result<SupplyOutput, SupplyError> {
         tokio::time::sleep(Duration::from_secs(1)).await;
-        self.0.0.fetch_add(20_000, Ordering::Relaxed);
+        self.0.advance(Duration::from_secs(20));
         tokio::time::sleep(Duration::from_secs(29)).await;
         Ok(SupplyOutput { transcripts: vec![transcript("words")], ..SupplyOutput::default() })
     }

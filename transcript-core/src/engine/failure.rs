@@ -70,9 +70,10 @@ impl FailureReason {
 pub struct NoTranscript {
     /// The reason.
     pub reason: FailureReason,
-    /// A machine-readable detail: for a video without transcript the name of a [`SupplyReason`] or `withdrawn`, for a
-    /// failed fetch `still_working` while the work goes on, `busy` if too many fetches wait, `storage` if a store
-    /// failed, or `defect` if the code of a supplier did. `None` if there is no further detail.
+    /// A machine-readable detail; `None` if there is none.
+    /// - Of a video without transcript: the name of a [`SupplyReason`], or `withdrawn`.
+    /// - Of a failed fetch: `still_working` while the work goes on, `busy` if too many fetches wait, `storage` if a
+    ///   store failed, `defect` if the code of a supplier did.
     pub detail: Option<String>,
     /// The message for people.
     pub message: String,

@@ -68,7 +68,7 @@ struct OwnerWaiters {
 type Verdict = Result<(), QueueFull>;
 
 /// What a full queue does with a newcomer.
-enum Admission<O> {
+enum QueueAdmission<O> {
     /// There is room.
     Room,
     /// The last waiter of this owner is refused in its place.
@@ -110,9 +110,9 @@ impl<O: TurnOwner> FairQueue<O> {
                 return Ok(QueuePermit(Arc::clone(&self.0)));
             }
             match state.admit(owner) {
-                Admission::Room => {}
-                Admission::Displace(other) => state.displace(&other),
-                Admission::Refuse => return Err(QueueFull),
+                QueueAdmission::Room => {}
+                QueueAdmission::Displace(other) => state.displace(&other),
+                QueueAdmission::Refuse => return Err(QueueFull),
             }
             let (number, verdict) = state.add(owner);
             Waiter { queue: Arc::clone(&self.0), owner: owner.clone(), number, verdict }
@@ -132,7 +132,7 @@ impl<O: TurnOwner> FairQueue<O> {
     /// Whether a waiter of this owner would be refused now.
     pub(super) fn is_full_for(&self, owner: &O) -> bool {
         let state = lock(&self.0);
-        state.free_permits == 0 && matches!(state.admit(owner), Admission::Refuse)
+        state.free_permits == 0 && matches!(state.admit(owner), QueueAdmission::Refuse)
     }
 }
 
@@ -161,9 +161,9 @@ impl<O: TurnOwner> Drop for Waiter<O> {
 
 impl<O: TurnOwner> QueueState<O> {
     /// Decides about a newcomer that cannot have a permit now.
-    fn admit(&self, owner: &O) -> Admission<O> {
+    fn admit(&self, owner: &O) -> QueueAdmission<O> {
         if self.paying.waiting + self.free.waiting < self.waiting_max {
-            return Admission::Room;
+            return QueueAdmission::Room;
         }
         let free_share = self.waiting_max / FREE_TURN as usize;
         let other_ring = match owner.pays() {
@@ -173,12 +173,12 @@ impl<O: TurnOwner> QueueState<O> {
         let ring = if owner.pays() { &self.paying } else { &self.free };
         let own = ring.owners.get(owner).map_or(0, |waiters| waiters.senders.len());
         if let Some((other, _)) = other_ring.and_then(OwnerRing::longest) {
-            return Admission::Displace(other.clone());
+            return QueueAdmission::Displace(other.clone());
         }
         match ring.longest() {
             // With one more than this owner would have, both would only change places.
-            Some((other, count)) if count > own + 1 => Admission::Displace(other.clone()),
-            _ => Admission::Refuse,
+            Some((other, count)) if count > own + 1 => QueueAdmission::Displace(other.clone()),
+            _ => QueueAdmission::Refuse,
         }
     }
 

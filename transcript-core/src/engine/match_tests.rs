@@ -9,24 +9,10 @@ use crate::{
     archive::{Absence, PutRequest},
     memory::MemoryArchive,
     supplier::{Supplier, SupplierInfo, SupplierKind, SupplyMonitor, SupplyOutput, SupplyRequest},
+    test_doubles::{ManualClock, SequentialRandom},
     time::Timestamp,
     transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript},
 };
-
-#[derive(Debug)]
-struct FrozenClock;
-
-impl Clock for FrozenClock {
-    fn now(&self) -> Timestamp {
-        Timestamp::from_millis(1_000)
-    }
-}
-
-impl Random for FrozenClock {
-    fn bytes(&self, count: u32) -> Vec<u8> {
-        vec![7; count as usize]
-    }
-}
 
 /// Always fails, and counts its calls.
 #[derive(Debug, Default)]
@@ -77,7 +63,7 @@ async fn archive(archived_track: TrackInfo, others: &[TrackInfo]) -> Arc<MemoryA
         metadata: Default::default(),
         parser_version: 1,
         replace: false,
-        now: FrozenClock.now(),
+        now: Timestamp::from_millis(0),
     };
     archive.put(put_request).await.unwrap();
     archive
@@ -87,8 +73,8 @@ async fn archive(archived_track: TrackInfo, others: &[TrackInfo]) -> Arc<MemoryA
 async fn get(archive: &Arc<MemoryArchive>, language: &str, is_supplied: bool) -> String {
     let supplier = Arc::new(FailingSupplier::default());
     let archive = Arc::clone(archive) as Arc<dyn Archive>;
-    let mut builder =
-        Transcripts::builder(archive, Arc::new(FrozenClock), Arc::new(FrozenClock), Handle::current());
+    let (clock, random) = (Arc::new(ManualClock::default()), Arc::new(SequentialRandom::default()));
+    let mut builder = Transcripts::builder(archive, clock, random, Handle::current());
     if is_supplied {
         builder = builder.supplier(Platform::YouTube, Arc::clone(&supplier) as _);
     }
@@ -133,6 +119,6 @@ async fn get_failed_fetch_returns_weaker_match() {
     };
     weaker.put_absence(absence).await.unwrap();
     assert_eq!(get(&weaker, "en-GB", true).await, "en, 0");
-    weaker.withdraw(&video(), true, FrozenClock.now()).await.unwrap();
+    weaker.withdraw(&video(), true, Timestamp::from_millis(0)).await.unwrap();
     assert_eq!(get(&weaker, "en-GB", true).await, "Withdrawn, 0");
 }

@@ -11,14 +11,12 @@ use std::{
 use async_trait::async_trait;
 use tokio::task::JoinHandle;
 
-use super::{
-    refresh_tests::{FrozenClock, SequentialRandom},
-    *,
-};
+use super::*;
 use crate::{
     ids::{AccountId, KeyId},
     memory::MemoryArchive,
     supplier::{Supplier, SupplierInfo, SupplierKind, SupplyMonitor, SupplyOutput, SupplyRequest},
+    test_doubles::{ManualClock, SequentialRandom},
 };
 
 /// Finds no captions after a second, and records the order of the videos.
@@ -114,10 +112,9 @@ fn fixture(names: &[&'static str], waiting_fetches: u32) -> QueueFixture {
     let breaker = BreakerPolicy { failures: 0, ..BreakerPolicy::default() };
     let wait_timeout = Duration::from_secs(600);
     let options = EngineOptions { waiting_fetches, breaker, wait_timeout, ..EngineOptions::default() };
-    let random = Arc::new(SequentialRandom::default());
+    let (clock, random) = (Arc::new(ManualClock::default()), Arc::new(SequentialRandom::default()));
     let archive = Arc::new(MemoryArchive::default());
-    let mut builder =
-        Transcripts::builder(archive, Arc::new(FrozenClock), random, Handle::current()).options(options);
+    let mut builder = Transcripts::builder(archive, clock, random, Handle::current()).options(options);
     let mut suppliers = Vec::new();
     for name in names {
         let supplier = Arc::new(SlowSupplier { name, calls: Mutex::default() });

@@ -16,29 +16,10 @@ use crate::{
     ids::Holder,
     memory::MemoryArchive,
     supplier::{Supplier, SupplierInfo, SupplierKind, SupplyMonitor, SupplyOutput, SupplyRequest},
+    test_doubles::{ManualClock, SequentialRandom},
     time::Timestamp,
     transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript},
 };
-
-#[derive(Debug)]
-pub(super) struct FrozenClock;
-
-impl Clock for FrozenClock {
-    fn now(&self) -> Timestamp {
-        Timestamp::from_millis(1_000)
-    }
-}
-
-/// Counts up, so that every generated name is new.
-#[derive(Debug, Default)]
-pub(super) struct SequentialRandom(AtomicU32);
-
-impl Random for SequentialRandom {
-    fn bytes(&self, count: u32) -> Vec<u8> {
-        let number = self.0.fetch_add(1, Ordering::Relaxed).to_be_bytes();
-        number.into_iter().cycle().take(count as usize).collect()
-    }
-}
 
 /// Returns a transcript with `text`, or fails if there is none; counts its calls.
 #[derive(Debug, Default)]
@@ -98,10 +79,9 @@ fn fixture(words: Option<&'static str>) -> RefreshFixture {
     let archive = Arc::new(MemoryArchive::default());
     let supplier = Arc::new(FakeSupplier::default());
     supplier.set_text(words);
-    let random = Arc::new(SequentialRandom::default());
-    let builder =
-        Transcripts::builder(Arc::clone(&archive) as _, Arc::new(FrozenClock), random, Handle::current())
-            .supplier(Platform::YouTube, Arc::clone(&supplier) as _);
+    let (clock, random) = (Arc::new(ManualClock::default()), Arc::new(SequentialRandom::default()));
+    let builder = Transcripts::builder(Arc::clone(&archive) as _, clock, random, Handle::current())
+        .supplier(Platform::YouTube, Arc::clone(&supplier) as _);
     RefreshFixture { archive, supplier, transcripts: builder.build() }
 }
 
@@ -151,7 +131,7 @@ async fn refresh_ignores_absence_and_respects_withdrawal() {
     assert_eq!(fixture.archived().await, "Absence");
     fixture.supplier.set_text(Some("words"));
     assert_eq!(fixture.refresh().await, "fetched 1: words");
-    fixture.archive.withdraw(&video(), true, FrozenClock.now()).await.unwrap();
+    fixture.archive.withdraw(&video(), true, Timestamp::from_millis(0)).await.unwrap();
     let calls = fixture.supplier.calls.load(Ordering::Relaxed);
     assert_eq!(fixture.refresh().await, "Withdrawn");
     assert_eq!(fixture.supplier.calls.load(Ordering::Relaxed), calls);
@@ -168,7 +148,7 @@ async fn refresh_concurrent_calls_share_one_flight() {
 #[tokio::test(start_paused = true)]
 async fn refresh_waits_for_lease_then_fetches() {
     let fixture = fixture(Some("fresh"));
-    let (holder, now) = (Holder::new("another worker"), FrozenClock.now());
+    let (holder, now) = (Holder::new("another worker"), Timestamp::from_millis(0));
     let until = now.plus(Duration::from_secs(60));
     let lease =
         FetchLease { video: video(), selector: TrackSelector::Default, holder: holder.clone(), now, until };

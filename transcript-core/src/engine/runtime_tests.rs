@@ -6,12 +6,13 @@ use async_trait::async_trait;
 use tokio::runtime::{self, Id, Runtime};
 
 use super::{
-    refresh_tests::{FrozenClock, SequentialRandom, transcript, video},
+    refresh_tests::{transcript, video},
     *,
 };
 use crate::{
     memory::MemoryArchive,
     supplier::{Supplier, SupplierInfo, SupplierKind, SupplyMonitor, SupplyOutput, SupplyRequest},
+    test_doubles::{ManualClock, SequentialRandom},
 };
 
 /// Records the runtime of each call, and how many tasks it has.
@@ -37,16 +38,20 @@ fn runtime() -> Runtime {
     runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap()
 }
 
+/// An engine without suppliers on this runtime.
+fn builder(runtime: &Runtime) -> EngineBuilder {
+    let (clock, random) = (Arc::new(ManualClock::default()), Arc::new(SequentialRandom::default()));
+    Transcripts::builder(Arc::new(MemoryArchive::default()), clock, random, runtime.handle().clone())
+}
+
 #[test]
 fn call_runs_on_caller_runtime_or_engine_runtime() {
     let (engine_runtime, caller_runtime, other_runtime) = (runtime(), runtime(), runtime());
     let supplier = Arc::new(RecordingRuntime::default());
-    let (archive, random) = (Arc::new(MemoryArchive::default()), Arc::new(SequentialRandom::default()));
-    let transcripts =
-        Transcripts::builder(archive, Arc::new(FrozenClock), random, engine_runtime.handle().clone())
-            .supplier(Platform::YouTube, Arc::clone(&supplier) as _)
-            .caller_runtime(caller_runtime.handle().clone())
-            .build();
+    let transcripts = builder(&engine_runtime)
+        .supplier(Platform::YouTube, Arc::clone(&supplier) as _)
+        .caller_runtime(caller_runtime.handle().clone())
+        .build();
     let callers = [&engine_runtime, &caller_runtime, &other_runtime, &caller_runtime];
     let idle = |runtime: &Runtime| runtime.metrics().num_alive_tasks() == 0;
     for caller in callers {
@@ -79,9 +84,7 @@ fn call_runs_on_caller_runtime_or_engine_runtime() {
 #[test]
 fn call_after_end_of_runtime_is_final() {
     let (engine_runtime, other_runtime) = (runtime(), runtime());
-    let (archive, random) = (Arc::new(MemoryArchive::default()), Arc::new(SequentialRandom::default()));
-    let transcripts =
-        Transcripts::builder(archive, Arc::new(FrozenClock), random, engine_runtime.handle().clone()).build();
+    let transcripts = builder(&engine_runtime).build();
     drop(engine_runtime);
     let error = other_runtime.block_on(transcripts.task(std::future::ready(()))).unwrap_err();
     assert_eq!((error.kind(), error.retry()), (ErrorKind::Unavailable, Retry::Never));
@@ -91,9 +94,7 @@ fn call_after_end_of_runtime_is_final() {
 #[test]
 fn call_that_panics_is_error_with_cause() {
     let (engine_runtime, other_runtime) = (runtime(), runtime());
-    let (archive, random) = (Arc::new(MemoryArchive::default()), Arc::new(SequentialRandom::default()));
-    let transcripts =
-        Transcripts::builder(archive, Arc::new(FrozenClock), random, engine_runtime.handle().clone()).build();
+    let transcripts = builder(&engine_runtime).build();
     let error = other_runtime.block_on(transcripts.task(async { panic!("a defect") }));
     let error = error.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unexpected);

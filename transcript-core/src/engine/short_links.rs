@@ -218,7 +218,7 @@ fn store_read_error(error: &Error) -> SupplyError {
 #[cfg(test)]
 mod tests {
     use std::{
-        sync::atomic::{AtomicI64, AtomicU32, Ordering},
+        sync::atomic::{AtomicU32, Ordering},
         time::Duration,
     };
 
@@ -229,29 +229,11 @@ mod tests {
     use crate::{
         engine::Transcripts,
         memory::MemoryArchive,
-        time::{Clock, Random},
+        test_doubles::{ManualClock, SequentialRandom},
         video::{Platform, VideoId, VideoLink},
     };
 
     const HOUR_MS: i64 = 3_600_000;
-
-    #[derive(Debug, Default)]
-    struct ManualClock(AtomicI64);
-
-    impl Clock for ManualClock {
-        fn now(&self) -> Timestamp {
-            Timestamp::from_millis(self.0.load(Ordering::Relaxed))
-        }
-    }
-
-    #[derive(Debug)]
-    struct SequentialRandom;
-
-    impl Random for SequentialRandom {
-        fn bytes(&self, count: u32) -> Vec<u8> {
-            vec![7; count as usize]
-        }
-    }
 
     /// A platform that responds to one request per permit, depending on the code.
     #[derive(Debug)]
@@ -301,7 +283,7 @@ mod tests {
         let engine = Transcripts::builder(
             archive,
             Arc::clone(&clock) as _,
-            Arc::new(SequentialRandom),
+            Arc::new(SequentialRandom::default()),
             Handle::current(),
         )
         .link_resolver(Platform::TikTok, Arc::clone(&platform) as _)
@@ -372,14 +354,14 @@ mod tests {
     async fn short_link_dead_entry_expires() {
         let fixture = fixture();
         let first = fixture.resolve_concurrently("ZTdead", 1).await.remove(0);
-        fixture.clock.0.store(6 * HOUR_MS - 1, Ordering::Relaxed);
+        fixture.clock.set(Timestamp::from_millis(6 * HOUR_MS - 1));
         assert_eq!((fixture.resolve("ZTdead").await, fixture.requests()), (first, 1));
-        fixture.clock.0.store(6 * HOUR_MS, Ordering::Relaxed);
+        fixture.clock.set(Timestamp::from_millis(6 * HOUR_MS));
         assert_eq!(fixture.engine.resolve(&link("ZTdead"), false).await, Ok(None));
         assert!(fixture.resolve_concurrently("ZTdead", 1).await[0].is_ok());
         assert_eq!(fixture.requests(), 2);
         // The clock was ahead.
-        fixture.clock.0.store(HOUR_MS, Ordering::Relaxed);
+        fixture.clock.set(Timestamp::from_millis(HOUR_MS));
         assert_eq!(fixture.engine.resolve(&link("ZTdead"), false).await, Ok(None));
     }
 

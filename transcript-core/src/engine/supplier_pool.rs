@@ -178,17 +178,13 @@ impl SupplierSlot {
         self.counts.record_call(took);
     }
 
-    /// The observer's record of a call.
-    pub(super) fn call_record(
-        &self,
-        answer: &Result<SupplyOutput, SupplyError>,
-        elapsed: Duration,
-    ) -> SupplierCall {
+    /// The observer's record of a call, which succeeded or failed with `failure`.
+    pub(super) fn call_record(&self, failure: Option<&SupplyError>, elapsed: Duration) -> SupplierCall {
         SupplierCall {
             supplier: self.name.clone(),
             platform: self.platform,
-            failure: answer.as_ref().err().map(|failure| failure.reason().clone()),
-            attempted: answer.as_ref().err().is_none_or(SupplyError::was_attempted),
+            failure: failure.map(|failure| failure.reason().clone()),
+            attempted: failure.is_none_or(SupplyError::was_attempted),
             elapsed,
         }
     }

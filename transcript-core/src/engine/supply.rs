@@ -123,26 +123,19 @@ impl EngineInner {
                 suppliers_tried.push(slot.name.clone());
                 continue;
             }
-            let answer = match self.try_supplier(slot, key, tracker, (deadline, owner)).await {
+            let failure = match self.try_supplier(slot, key, tracker, (deadline, owner)).await {
+                Ok(supplied) => return SupplyResult { result: Ok(supplied), suppliers_tried, refused },
                 Err(CallFailure::Refused(QueueFull)) => {
                     failures.push(slot.busy_error());
                     refused = Some(slot.retry_after());
                     break;
                 }
-                Err(CallFailure::Failed(failure)) => Err(failure),
-                Ok(supplied) => Ok(supplied),
-            };
-            if let (Some(observer), Err(failure)) = (&self.observer, &answer)
-                && !failure.was_attempted()
-            {
-                observer.on_supplier_call(slot.call_record(&answer, Duration::ZERO));
-            }
-            let failure = match answer {
-                Ok(supplied) => return SupplyResult { result: Ok(supplied), suppliers_tried, refused },
-                Err(failure) => failure,
+                Err(CallFailure::Failed(failure)) => failure,
             };
             if failure.was_attempted() {
                 suppliers_tried.push(slot.name.clone());
+            } else if let Some(observer) = &self.observer {
+                observer.on_supplier_call(slot.call_record(Some(&failure), Duration::ZERO));
             }
             let (reason, message) = (failure.reason().as_str(), failure.message());
             tracing::info!(supplier = %slot.name, video = %key.0, reason, message, "supplier returned no transcript");
@@ -195,10 +188,11 @@ impl EngineInner {
         if let Some(event) = guard.end(&answer, now) {
             self.report_event(event);
         }
+        let failure = answer.as_ref().err();
         if let Some(observer) = &self.observer
-            && answer.as_ref().err().is_none_or(SupplyError::was_attempted)
+            && failure.is_none_or(SupplyError::was_attempted)
         {
-            observer.on_supplier_call(slot.call_record(&answer, now.since(started_at)));
+            observer.on_supplier_call(slot.call_record(failure, now.since(started_at)));
         }
         answer.map_err(CallFailure::Failed)
     }

@@ -10,12 +10,15 @@ use crate::{
     failure_log::log_failure,
     ids::HoldId,
     retry::{
-        EffectFlag, StorePolicy, is_store_failure, keep_renewed, retry_store, retry_store_persistently,
-        retry_uncertain, with_timeout,
+        Backoff, EffectFlag, RetryPolicy, StorePolicy, deadline_after, is_store_failure, keep_renewed, retry,
+        retry_store, retry_store_persistently, retry_uncertain, with_timeout,
     },
     tasks::BackgroundTasks,
     time::{Clock, Timestamp},
 };
+
+/// Pauses between the tries to release a hold that the ledger may still open.
+const CANCELLED_BACKOFF: Backoff = Backoff { first: Duration::from_millis(250), max: Duration::from_secs(2) };
 
 /// Times of holds.
 #[derive(Clone, Copy, Debug)]
@@ -177,6 +180,21 @@ impl HoldManager {
         retry_store_persistently(policy, || self.0.ledger.settle(request.clone())).await
     }
 
+    /// Releases a hold whose opening was cancelled: the ledger may still open it, for as long as a call takes.
+    async fn release_cancelled(&self, id: &HoldId, spent: Vec<u64>) -> Result<SettleOutcome> {
+        let policy = self.0.times.request_policy();
+        let deadline = Some(deadline_after(policy.total));
+        let tries = RetryPolicy { tries: u32::MAX, deadline, backoff: CANCELLED_BACKOFF };
+        let judge = |_, _: &Result<SettleOutcome>| Retry::Backoff;
+        let settle = |_| async {
+            match self.settle_detached(policy, id, spent.clone()).await {
+                Ok(SettleOutcome::HoldNotFound) => Err(Ok(SettleOutcome::HoldNotFound)),
+                ended => Ok(ended),
+            }
+        };
+        retry(tries, || 1.0, judge, settle).await.unwrap_or_else(|not_found| not_found)
+    }
+
     /// Extends a hold in a loop.
     async fn keep_extended(self, id: HoldId) {
         let HoldTimes { heartbeat, store_timeout, .. } = self.0.times;
@@ -265,8 +283,11 @@ impl HoldGuard {
             .as_ref()
             .err()
             .is_none_or(|error| error.retry() == Retry::Never && !is_store_failure(error));
-        // A hold that the ledger did not confirm has no heartbeat: it expires soon.
-        if is_final || self.heartbeat.is_empty() {
+        // A hold that the ledger did not confirm has no heartbeat: it expires soon. If its opening was cancelled, the
+        // ledger may still open it.
+        let is_unconfirmed = self.heartbeat.is_empty();
+        let may_open = is_unconfirmed && matches!(settled, Ok(SettleOutcome::HoldNotFound));
+        if !may_open && (is_final || is_unconfirmed) {
             self.pending = None;
             report_end(&self.id, &spent, settled);
         }
@@ -296,11 +317,12 @@ impl Drop for HoldGuard {
         let Some(spent) = self.pending.take() else { return };
         let (manager, id) = (self.manager.clone(), self.id.clone());
         let heartbeat = std::mem::take(&mut self.heartbeat);
-        let times = &manager.0.times;
-        // A hold that the ledger did not confirm has no heartbeat: it expires soon.
-        let policy = if heartbeat.is_empty() { times.request_policy() } else { times.end_policy() };
         self.manager.0.tasks.detach(async move {
-            let settled = manager.settle_detached(policy, &id, spent.clone()).await;
+            // A hold that the ledger did not confirm has no heartbeat: it expires soon.
+            let settled = match heartbeat.is_empty() {
+                true => manager.release_cancelled(&id, spent.clone()).await,
+                false => manager.settle_detached(manager.0.times.end_policy(), &id, spent.clone()).await,
+            };
             drop(heartbeat);
             report_end(&id, &spent, settled);
         });

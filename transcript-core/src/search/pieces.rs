@@ -85,6 +85,7 @@ fn plain_quote(letter: char) -> char {
     if matches!(letter, '“' | '”' | '„' | '«' | '»' | '＂') { '"' } else { letter }
 }
 
+/// Whether a sign excludes what follows it. A dash does not: it also stands before a word of a sentence.
 fn is_minus(letter: char) -> bool {
-    matches!(letter, '-' | '−' | '－')
+    matches!(letter, '-' | '−' | '－' | '﹣')
 }

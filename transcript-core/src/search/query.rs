@@ -378,6 +378,7 @@ mod tests {
     fn query_operators_are_parsed() {
         check("Tide  TABLES", "tide tables");
         check("\"tide tables\" -harbour", "\"tide tables\" -harbour");
+        check("tide −sea －port ﹣quay –ebb", "tide ebb -sea -port -quay");
         check("tea OR coffee OR milk cup", "tea|coffee|milk cup");
         check("invest* a*", "invest* a");
         check("state-of-the-art don't l'école", "\"state of the art\" \"don t\" ecole");

@@ -64,9 +64,11 @@ pub struct SearchParams {
 pub struct SearchTotal {
     /// The number.
     pub value: u64,
-    /// Whether it is exact. If not, there are more than an index ranks, or videos of this page or an earlier one were
-    /// withdrawn or changed after they were indexed, and so may be others, or an index cannot check all of the query (a
-    /// phrase with a single Chinese character), or it lacks what was archived (see `verbatim::SearchService`).
+    /// Whether it is exact. Otherwise at least one of these holds:
+    /// - There are more videos than an index ranks.
+    /// - Videos of this page or an earlier one were withdrawn or changed after they were indexed. So may be others.
+    /// - The index cannot check all of the query, such as a phrase with a single Chinese character.
+    /// - The index lacks what was archived; see `verbatim::SearchService`.
     pub is_exact: bool,
 }
 

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{Transcript, VideoMetadata, format_timestamp};
+use crate::text::one_line;
 
 /// Renders what is known of a video as YAML between two `---` lines, to precede [`super::markdown`].
 ///
@@ -53,11 +54,6 @@ pub(crate) fn fact_lines(transcript: &Transcript, metadata: &VideoMetadata) -> S
     let fields = fields(transcript, metadata).into_iter();
     let shown = fields.filter(|(name, _)| !matches!(*name, "author_url" | "thumbnail"));
     shown.map(|(name, value)| format!("{name}: {}\n", one_line(&value).replace("-->", "→"))).collect()
-}
-
-fn one_line(text: &str) -> String {
-    let words = text.split(|c: char| c.is_whitespace() || c.is_control());
-    words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
 /// What is known of a video, by name.

@@ -221,6 +221,11 @@ impl LinkError {
         )
     }
 
+    /// A search without words.
+    pub(super) fn empty_query() -> Self {
+        Self::new(LinkErrorKind::NotAList, "a search needs words: enter what to search for")
+    }
+
     /// Words of a search with more characters than these.
     pub(super) fn query_too_long(chars_max: usize) -> Self {
         let message = format!("the words of a search have at most {chars_max} characters: shorten them");

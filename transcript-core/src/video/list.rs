@@ -89,7 +89,7 @@ impl VideoList {
         }
         let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
         match words.chars().count() {
-            0 => Err(LinkError::malformed_list("a search needs words")),
+            0 => Err(LinkError::empty_query()),
             count if count > Self::QUERY_CHARS_MAX => Err(too_long()),
             _ => Ok(Self(ListName::Search(words))),
         }
@@ -97,10 +97,15 @@ impl VideoList {
 
     /// Parses a text into the list that it names.
     ///
-    /// The text may be a link in any form of YouTube, also to the results of a search, the id of a playlist or of a
-    /// channel, a handle with its `@`, a handle or id of a channel with a tab (`@name/streams`), a link to a profile on
-    /// TikTok, or a sentence with such a link. Of a link to a video in a playlist, the playlist counts. Other words are no
-    /// search: [`VideoList::search`].
+    /// The text is one of these:
+    /// - a link of YouTube in any form, also to the results of a search; that of a video in a playlist names the
+    ///   playlist
+    /// - the id of a playlist or channel, or a handle with its `@`; those of a channel also with a tab
+    ///   (`@name/streams`)
+    /// - a link to a profile on TikTok
+    /// - a sentence with such a link
+    ///
+    /// Other words name no list: [`VideoList::search`] searches them.
     ///
     /// # Errors
     /// The text names no list, a list of the logged-in viewer, a mix, which never ends, or a list of Instagram or X.

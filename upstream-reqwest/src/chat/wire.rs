@@ -20,7 +20,7 @@ impl ServiceQuirks {
     /// Learns a rejected parameter from an error response; `None` if there is none that can be omitted.
     pub(super) fn adapted_to(self, body: &[u8]) -> Option<Self> {
         let mentions = |word: &str| body.windows(word.len()).any(|window| window == word.as_bytes());
-        let adapted_to = if mentions("max_tokens") || mentions("max_completion_tokens") {
+        let adapted = if mentions("max_tokens") || mentions("max_completion_tokens") {
             Self { newer_limit: !self.newer_limit, ..self }
         } else if mentions("temperature") {
             Self { no_temperature: true, ..self }
@@ -31,7 +31,7 @@ impl ServiceQuirks {
         } else {
             self
         };
-        (adapted_to != self).then_some(adapted_to)
+        (adapted != self).then_some(adapted)
     }
 }
 

@@ -44,10 +44,10 @@ const RETRY_AFTER_MAX: Duration = Duration::from_secs(5);
 /// Texts are sent in batches of bounded size. Transient errors are retried; a call takes at most `timeout`.
 #[derive(Clone)]
 pub struct EmbeddingsService {
-    inner: Arc<ServiceClient>,
+    inner: Arc<EmbeddingsClient>,
 }
 
-struct ServiceClient {
+struct EmbeddingsClient {
     endpoint: OpenAiEndpoint,
     name: String,
     options: EmbeddingsOptions,
@@ -139,7 +139,7 @@ impl EmbeddingsService {
         let name = options.name(&url);
         let (key, ca_file) = (options.api_key.as_deref(), options.ca_file.as_deref());
         let endpoint = OpenAiEndpoint::new(url, key, "chat.embeddings_api_key", ca_file, CONNECT_TIMEOUT)?;
-        Ok(Self { inner: Arc::new(ServiceClient { endpoint, name, options }) })
+        Ok(Self { inner: Arc::new(EmbeddingsClient { endpoint, name, options }) })
     }
 
     /// Embeds all batches, a few at a time.
@@ -166,7 +166,7 @@ impl EmbeddingsService {
     }
 }
 
-impl ServiceClient {
+impl EmbeddingsClient {
     async fn embed_with_retries(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, EmbeddingsFailure> {
         let judge = |_, failure: &EmbeddingsFailure| failure.retry();
         let call = |attempt| async move {

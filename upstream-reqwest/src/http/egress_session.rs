@@ -88,9 +88,9 @@ impl EgressSession {
         mut sink: Option<&mut dyn BodySink>,
     ) -> Result<HttpResponse, HttpError> {
         request.check()?;
-        // Not the loop of `transcript_core::retry`: each attempt borrows the session and the sink mutably, which a
-        // closure that is called again cannot lend to its future, and whether a route is cooled down depends on whether
-        // there is another attempt, which that loop decides after its `judge`.
+        // Not the loop of `transcript_core::retry`. Each attempt borrows the session and the sink mutably, which a
+        // closure that is called again cannot lend to its future. And a route is cooled down only if another attempt
+        // follows, which that loop decides after its `judge`.
         let mut attempt = 0;
         loop {
             self.left = self.left.checked_sub(1).ok_or(HttpError::BudgetExhausted)?;

@@ -150,10 +150,10 @@ mod tests {
     #[test]
     fn prefix_read_missing_text_returns_whole_body() {
         for body in [page(300_000, 299_000), b"the ke".to_vec(), Vec::new()] {
-            let into_body = body.get(..299_000).unwrap_or(&body);
+            let whole = body.get(..299_000).unwrap_or(&body);
             for piece in [1, 999, 1 << 20] {
-                assert_eq!(read(false, into_body, piece, 1 << 20).unwrap().0, into_body);
-                assert_eq!(read(true, &gzipped(into_body), piece, 1 << 20).unwrap().0, into_body);
+                assert_eq!(read(false, whole, piece, 1 << 20).unwrap().0, whole);
+                assert_eq!(read(true, &gzipped(whole), piece, 1 << 20).unwrap().0, whole);
             }
         }
         assert_eq!(read(true, b"", 9, 9).unwrap().0, "");

@@ -97,7 +97,7 @@ async fn body_with_zero_limit_is_not_read() {
     })
     .await;
     let request = HttpRequest { response_max: 0, ..page() };
-    let got = timeout(Duration::from_secs(5), send(options(&platform), &request)).await.unwrap().unwrap();
+    let got = timeout(Duration::from_secs(30), send(options(&platform), &request)).await.unwrap().unwrap();
     assert_eq!((got.status.as_u16(), got.body.len()), (302, 0));
 }
 
@@ -144,7 +144,7 @@ async fn long_response_announced_or_not_is_too_large() {
     .await;
     let fetch = async |path: &str| {
         let request = get(&format!("https://www.youtube.com{path}"));
-        timeout(Duration::from_secs(5), send(options(&platform), &request)).await.unwrap()
+        timeout(Duration::from_secs(30), send(options(&platform), &request)).await.unwrap()
     };
     assert_eq!(fetch("/fits").await.unwrap().body.len(), 1_000);
     for path in ["/announced", "/silent", "/bomb"] {

@@ -8,6 +8,7 @@ use transcript_core::{
     ErrorKind,
     lookup::FailureReason,
     service::{ResponseMeta, ServiceError, ServiceErrorKind},
+    text::one_line,
     time::parse_wait,
     transcript::TrackInfo,
     wire::{Problem, v1::ErrorBody},
@@ -97,11 +98,9 @@ fn error_details(json: Value) -> (Option<String>, Option<String>, Vec<TrackInfo>
 
 /// A server's message on one line and of bounded length; `None` if empty.
 pub(super) fn single_line(text: &str) -> Option<String> {
-    let plain = |c: char| if c.is_control() { ' ' } else { c };
     // The first bound limits the work for a long text.
-    let text: String = text.chars().take(4 * MESSAGE_MAX).map(plain).collect();
-    let joined = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let cut: String = joined.chars().take(MESSAGE_MAX).collect();
+    let text: String = text.chars().take(4 * MESSAGE_MAX).collect();
+    let cut: String = one_line(&text).chars().take(MESSAGE_MAX).collect();
     (!cut.is_empty()).then_some(cut)
 }
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 use transcript_core::time::Timestamp;
 use url::Url;
 
-use super::{details::VideoDetails, failure::YouTubeFailure, player::text};
+use super::{details::YouTubeDetails, failure::YouTubeFailure, player::text};
 use crate::json::{field, items};
 
 /// Maximum number of sentences read, and of characters of each.
@@ -22,13 +22,13 @@ const BOT_CHECK_HELP: &str = "answer/3037019";
 pub(super) struct Playability<'a> {
     status: &'a str,
     playability: &'a Value,
-    details: &'a VideoDetails,
+    details: &'a YouTubeDetails,
     /// The normalized sentences; the reason first.
     texts: Vec<String>,
 }
 
 impl<'a> Playability<'a> {
-    pub(super) fn new(playability: &'a Value, details: &'a VideoDetails) -> Self {
+    pub(super) fn new(playability: &'a Value, details: &'a YouTubeDetails) -> Self {
         let status = field(playability, "status").as_str().unwrap_or("");
         let texts = sentences(playability).iter().map(|text| normalize(text)).collect();
         Self { status, playability, details, texts }

@@ -12,6 +12,7 @@ use transcript_core::{Error, Result};
 const VERSION_MAX: usize = 32;
 
 /// Fixed properties of a known client.
+#[derive(Debug, PartialEq, Eq)]
 struct KnownClient {
     name: &'static str,
     context_name: &'static str,
@@ -26,7 +27,7 @@ struct KnownClient {
 ///
 /// All three return caption URLs that need no proof-of-origin token. Context numbers, versions and device
 /// fields are those that the clients themselves sent in the summer of 2026.
-const KNOWN: [KnownClient; 3] = [
+static KNOWN: [KnownClient; 3] = [
     KnownClient {
         name: "visionos",
         context_name: "VISIONOS",
@@ -75,7 +76,7 @@ const KNOWN: [KnownClient; 3] = [
 /// The client of the website, for lists of videos. Its caption URLs need a proof-of-origin token.
 ///
 /// Version and fields are those that the site sent in the summer of 2026.
-const WEB: KnownClient = KnownClient {
+static WEB: KnownClient = KnownClient {
     name: "web",
     context_name: "WEB",
     number: 1,
@@ -113,17 +114,14 @@ pub(super) struct ClientDevice {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientIdentity {
-    name: &'static str,
-    context_name: &'static str,
-    number: u32,
+    known: &'static KnownClient,
     version: String,
     user_agent: String,
-    device: ClientDevice,
 }
 
 impl fmt::Display for ClientIdentity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}@{}", self.name, self.version)
+        write!(f, "{}@{}", self.known.name, self.version)
     }
 }
 
@@ -169,20 +167,17 @@ impl ClientIdentity {
         Ok(Self::new(&WEB, version))
     }
 
-    fn new(known: &KnownClient, version: &str) -> Self {
+    fn new(known: &'static KnownClient, version: &str) -> Self {
         Self {
-            name: known.name,
-            context_name: known.context_name,
-            number: known.number,
+            known,
             version: version.to_owned(),
             user_agent: known.user_agent.replace("{version}", version),
-            device: known.device,
         }
     }
 
     /// The name in settings.
     pub fn name(&self) -> &str {
-        self.name
+        self.known.name
     }
 
     /// The version.
@@ -197,21 +192,21 @@ impl ClientIdentity {
 
     /// The name in the context of its requests.
     pub(super) fn context_name(&self) -> &'static str {
-        self.context_name
+        self.known.context_name
     }
 
     /// The number of the client in headers.
     pub(super) fn number(&self) -> u32 {
-        self.number
+        self.known.number
     }
 
     /// Whether it lists every language that YouTube translates captions into; the others list up to 18 of 156.
     pub(super) fn lists_all_translations(&self) -> bool {
-        self.name == "visionos"
+        self.known.name == "visionos"
     }
 
     pub(super) fn device(&self) -> ClientDevice {
-        self.device
+        self.known.device
     }
 }
 

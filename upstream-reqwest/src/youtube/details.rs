@@ -21,7 +21,7 @@ const SITE: &str = "https://www.youtube.com/";
 
 /// Metadata of the video in the player data.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct VideoDetails {
+pub(super) struct YouTubeDetails {
     /// The id, if the response contains one.
     pub(super) video: Option<String>,
     pub(super) title: Option<String>,
@@ -33,7 +33,7 @@ pub(super) struct VideoDetails {
     pub(super) metadata: VideoMetadata,
 }
 
-impl VideoDetails {
+impl YouTubeDetails {
     /// Reads `videoDetails` and `microformat`, which only some clients receive.
     pub(super) fn read(value: &Value, microformat: &Value) -> Self {
         let length = field(value, "lengthSeconds");
@@ -129,7 +129,7 @@ mod tests {
         let microformat = json!({"playerMicroformatRenderer": {
             "ownerProfileUrl": "http://www.youtube.com/@mill", "publishDate": "2015-01-27T21:14:36-08:00",
         }});
-        let details = VideoDetails::read(&value, &microformat);
+        let details = YouTubeDetails::read(&value, &microformat);
         let chapter = |title: &str, start_ms| Chapter { title: title.to_owned(), start_ms };
         let expect = VideoMetadata {
             author_id: Some("UCmill".to_owned()),
@@ -141,7 +141,7 @@ mod tests {
             chapters: vec![chapter("In", 0), chapter("Up", 10_000), chapter("Out", 20_000)],
         };
         assert_eq!(details.metadata, expect);
-        let bare = VideoDetails::read(&value, &json!(null)).metadata;
+        let bare = YouTubeDetails::read(&value, &json!(null)).metadata;
         assert_eq!(bare.author_url.as_deref(), Some("https://www.youtube.com/channel/UCmill"));
         assert_eq!(bare.published_at, None);
     }
@@ -155,14 +155,14 @@ mod tests {
         let microformat = json!({"playerMicroformatRenderer": {
             "ownerProfileUrl": "https://evil.example/@mill", "publishDate": "yesterday", "uploadDate": "2015-01-27",
         }});
-        let metadata = VideoDetails::read(&value, &microformat).metadata;
+        let metadata = YouTubeDetails::read(&value, &microformat).metadata;
         let expect = VideoMetadata {
             author_id: Some("a/../b".to_owned()),
             published_at: Timestamp::parse("2015-01-27T00:00:00Z"),
             ..VideoMetadata::default()
         };
         assert_eq!(metadata, expect);
-        assert!(VideoDetails::read(&json!(5), &json!([])).metadata.is_empty());
+        assert!(YouTubeDetails::read(&json!(5), &json!([])).metadata.is_empty());
     }
 
     #[test]
@@ -177,12 +177,12 @@ mod tests {
             (json!({"isLiveContent": false}), Some(LiveStatus::NotLive)),
             (json!({}), None),
         ] {
-            assert_eq!(VideoDetails::read(&value, &json!(null)).metadata.live, expect, "{value}");
+            assert_eq!(YouTubeDetails::read(&value, &json!(null)).metadata.live, expect, "{value}");
         }
         for (is_on_now, expect) in [(false, LiveStatus::WasLive), (true, LiveStatus::Live)] {
             let aired =
                 json!({"playerMicroformatRenderer": {"liveBroadcastDetails": {"isLiveNow": is_on_now}}});
-            let live = |value| VideoDetails::read(&value, &aired).metadata.live;
+            let live = |value| YouTubeDetails::read(&value, &aired).metadata.live;
             assert_eq!(live(json!({})), Some(expect));
             assert_eq!(live(json!({"isLive": false, "isLiveContent": true})), Some(expect));
         }

@@ -228,7 +228,7 @@ impl YouTubeFailure {
         let fixed = match self {
             Self::Upcoming(Some(start)) => {
                 return format!(
-                    "The video has not started yet: it is scheduled for {start}. Try again after it."
+                    "The video has not started yet: it is scheduled for {start}. Try again after its start."
                 );
             }
             Self::NoLanguage(tracks) => return no_language(tracks),
@@ -277,7 +277,7 @@ impl YouTubeFailure {
             Self::Members => "This video is only for members of its channel.",
             Self::MusicPremium => "This video is only for members of YouTube Music Premium.",
             Self::Payment => "This video must be bought or rented.",
-            Self::Upcoming(_) => "The video has not started yet. Try again after it.",
+            Self::Upcoming(_) => "The video has not started yet. Try again after its start.",
             Self::Live => "The video is live: its captions appear after the stream.",
             Self::JustEnded => {
                 "This live stream is over, and YouTube is still processing its recording. Try \

@@ -13,7 +13,7 @@ use transcript_core::{
 use super::{
     NAME, classify,
     clients::ClientIdentity,
-    details::VideoDetails,
+    details::YouTubeDetails,
     failure::YouTubeFailure,
     player::{self, PlayerOutcome},
     request,
@@ -52,7 +52,7 @@ pub(super) struct AttemptFailure {
 /// A client that received a track list whose best track could not be fetched.
 struct FallbackClient<'a> {
     client: &'a ClientIdentity,
-    details: VideoDetails,
+    details: YouTubeDetails,
     tracks: YouTubeTrackList,
 }
 
@@ -153,7 +153,7 @@ impl<'a> YouTubeFetch<'a> {
     async fn player(
         &mut self,
         client: &ClientIdentity,
-    ) -> Result<(VideoDetails, YouTubeTrackList), YouTubeFailure> {
+    ) -> Result<(YouTubeDetails, YouTubeTrackList), YouTubeFailure> {
         self.check_cancelled()?;
         let request = request::player(client, &self.request.video, self.visitor.as_deref());
         let answer = self.send(&request).await?;
@@ -185,7 +185,7 @@ impl<'a> YouTubeFetch<'a> {
     async fn best(
         &mut self,
         client: &ClientIdentity,
-        details: &VideoDetails,
+        details: &YouTubeDetails,
         tracks: &YouTubeTrackList,
     ) -> Result<SupplyOutput, YouTubeFailure> {
         match tracks.choose(&self.request.selector) {
@@ -199,7 +199,7 @@ impl<'a> YouTubeFetch<'a> {
     async fn supplied(
         &mut self,
         client: &ClientIdentity,
-        details: &VideoDetails,
+        details: &YouTubeDetails,
         tracks: &YouTubeTrackList,
         choice: TrackChoice,
     ) -> Result<SupplyOutput, YouTubeFailure> {
@@ -259,7 +259,7 @@ impl<'a> YouTubeFetch<'a> {
         }
     }
 
-    fn transcript(&self, details: &VideoDetails, track: TrackInfo, segments: Vec<Segment>) -> Transcript {
+    fn transcript(&self, details: &YouTubeDetails, track: TrackInfo, segments: Vec<Segment>) -> Transcript {
         Transcript {
             video: self.request.video.clone(),
             title: details.title.clone(),

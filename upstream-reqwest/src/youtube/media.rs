@@ -14,7 +14,7 @@ use transcript_core::{
 use super::{
     YouTubeCaptions, classify,
     clients::ClientIdentity,
-    details::VideoDetails,
+    details::YouTubeDetails,
     failure::YouTubeFailure,
     fetch::{AttemptFailure, YouTubeFetch, higher_weight},
     player,
@@ -103,7 +103,7 @@ impl YouTubeFetch<'_> {
         for address in &mut addresses {
             address.headers = request::headers(client);
         }
-        let VideoDetails { title, author, duration_ms, metadata, .. } = details;
+        let YouTubeDetails { title, author, duration_ms, metadata, .. } = details;
         Ok(Media {
             video: self.request.video.clone(),
             title,

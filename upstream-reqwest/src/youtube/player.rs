@@ -7,7 +7,7 @@ use transcript_core::{transcript::LiveStatus, video::VideoId};
 
 use super::{
     classify::{self, Playability},
-    details::VideoDetails,
+    details::YouTubeDetails,
     failure::YouTubeFailure,
     id_spelling::is_same,
     player_data::StreamingData,
@@ -24,7 +24,7 @@ pub(super) enum PlayerOutcome {
     /// The video plays and has caption tracks.
     Tracks {
         /// The video's title, author and length.
-        details: Box<VideoDetails>,
+        details: Box<YouTubeDetails>,
         /// At least one track.
         tracks: YouTubeTrackList,
     },
@@ -78,11 +78,11 @@ fn outcome(data: &StreamingData, requested: &VideoId) -> PlayerOutcome {
 }
 
 /// The metadata of a playable video, whether or not it has captions.
-pub(super) fn playable(data: &StreamingData, requested: &VideoId) -> Result<VideoDetails, YouTubeFailure> {
+pub(super) fn playable(data: &StreamingData, requested: &VideoId) -> Result<YouTubeDetails, YouTubeFailure> {
     if data.playability_status.is_null() {
         return Err(error(&data.error));
     }
-    let details = VideoDetails::read(&data.video_details, &data.microformat);
+    let details = YouTubeDetails::read(&data.video_details, &data.microformat);
     let signals = Playability::new(&data.playability_status, &details);
     if let Some(block) = signals.block() {
         return Err(block);

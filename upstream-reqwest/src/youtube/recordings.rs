@@ -13,7 +13,7 @@ use transcript_core::{
 };
 
 use super::{
-    details::VideoDetails,
+    details::YouTubeDetails,
     failure::YouTubeFailure,
     player::{PlayerOutcome, interpret},
 };
@@ -176,7 +176,7 @@ fn recorded_metadata_is_read() {
     let Some(folder) = folder() else { return };
     let read = |file: &str| {
         let json: Value = serde_json::from_slice(&fs::read(folder.join(file)).unwrap()).unwrap();
-        VideoDetails::read(&json["videoDetails"], &json["microformat"]).metadata
+        YouTubeDetails::read(&json["videoDetails"], &json["microformat"]).metadata
     };
     let chapters = read("newpipe/player_visionos_ok_named_track.json").chapters;
     let chapters: Vec<_> =

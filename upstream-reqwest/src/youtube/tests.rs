@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use transcript_core::{
     archive::TrackSelector,
     supplier::{Supplier, SupplyError, SupplyMonitor, SupplyOutput, SupplyReason, SupplyRequest},
-    time::{Clock, Timestamp},
+    test_doubles::ManualClock,
+    time::Timestamp,
     transcript::TrackKind,
     video::{Platform as Site, VideoId},
 };
@@ -25,13 +26,8 @@ fn now() -> Timestamp {
     Timestamp::from_millis(1_795_132_800_000)
 }
 
-#[derive(Debug)]
-struct FrozenClock;
-
-impl Clock for FrozenClock {
-    fn now(&self) -> Timestamp {
-        now()
-    }
+fn clock() -> Arc<ManualClock> {
+    Arc::new(ManualClock::new(now()))
 }
 
 #[derive(Debug)]
@@ -60,7 +56,7 @@ async fn supply_by(
     request: SupplyRequest,
     waits: bool,
 ) -> Result<SupplyOutput, SupplyError> {
-    let supplier = YouTubeCaptions::new(http, YouTubeOptions::default(), Arc::new(FrozenClock));
+    let supplier = YouTubeCaptions::new(http, YouTubeOptions::default(), clock());
     supplier.supply(request, Arc::new(PatientMonitor(waits))).await
 }
 

@@ -24,7 +24,7 @@ use super::{
     NAME,
     classify::{YtDlpFailure, caption_failure, classify_exit, explain_missing, translation_failure},
     command,
-    info::{LiveStatus, YtDlpInfo},
+    info::{LivePhase, YtDlpInfo},
     tracks::YtDlpTrack,
 };
 use crate::{
@@ -143,7 +143,7 @@ impl YtDlpFetch<'_> {
         if !info.is_of(&request.video) {
             return Err(YtDlpFailure::Classified(SocialFailure::OtherVideo));
         }
-        check_live(info.live_status_kind())?;
+        check_live(info.live_phase())?;
         match explain_missing(&exit.errors, request.video.platform()) {
             Some(failure) if info.has_no_media() => Err(failure),
             _ => Ok(info),
@@ -362,8 +362,8 @@ fn choose(
     };
     let Some(best) = best_for(selector).cloned().or_else(translation) else {
         // The default is one of any tracks: if there are some, a language was selected.
-        return Err(match (tracks.is_empty(), info.live_status_kind()) {
-            (true, LiveStatus::Ended) => YtDlpFailure::Reported(youtube::just_ended()),
+        return Err(match (tracks.is_empty(), info.live_phase()) {
+            (true, LivePhase::Ended) => YtDlpFailure::Reported(youtube::just_ended()),
             (true, _) => YtDlpFailure::Classified(SocialFailure::NoCaptions),
             (false, _) => {
                 let known = tracks.iter().map(|track| track.info.clone()).collect();
@@ -376,11 +376,11 @@ fn choose(
     Ok([best].into_iter().chain(default).collect())
 }
 
-fn check_live(liveness: LiveStatus) -> Result<(), YtDlpFailure> {
-    let (reason, message) = match liveness {
-        LiveStatus::Past | LiveStatus::Ended => return Ok(()),
-        LiveStatus::Now => (SupplyReason::Live, "The video is live; its captions appear after the stream."),
-        LiveStatus::Later(start) => {
+fn check_live(phase: LivePhase) -> Result<(), YtDlpFailure> {
+    let (reason, message) = match phase {
+        LivePhase::Past | LivePhase::Ended => return Ok(()),
+        LivePhase::Now => (SupplyReason::Live, "The video is live; its captions appear after the stream."),
+        LivePhase::Later(start) => {
             let start = start.and_then(|seconds| seconds.checked_mul(1_000)).map(Timestamp::from_millis);
             (SupplyReason::Upcoming(start), "The video has not started yet.")
         }

@@ -25,7 +25,7 @@ pub fn info(printed: &[u8], video: &VideoId) {
     info.is_of(video);
     let details = info.details(platform);
     assert!(details.metadata.check().is_ok(), "{:?}", details.metadata);
-    info.live_status_kind();
+    info.live_phase();
     info.has_no_media();
     let mut tracks = info.tracks(platform);
     assert!(tracks.iter().all(|track| track.info.kind != TrackKind::Translated), "{tracks:?}");

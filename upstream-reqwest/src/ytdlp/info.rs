@@ -55,9 +55,9 @@ pub fn ytdlp_metadata(json: &[u8], platform: Platform) -> Option<VideoMetadata> 
     YtDlpInfo::read(json).ok().map(|info| info.details(platform).metadata)
 }
 
-/// State of a live stream.
+/// The part of its life that a live stream is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum LiveStatus {
+pub(super) enum LivePhase {
     /// Not a live stream, or a finished one.
     Past,
     /// A finished live stream whose recording is being processed: it may have no captions yet.
@@ -115,12 +115,12 @@ impl YtDlpInfo {
     }
 
     /// Whether it is a live stream without captions yet.
-    pub(super) fn live_status_kind(&self) -> LiveStatus {
+    pub(super) fn live_phase(&self) -> LivePhase {
         match self.live_status.as_str() {
-            Some("is_live") => LiveStatus::Now,
-            Some("is_upcoming") => LiveStatus::Later(self.release_timestamp.as_i64()),
-            Some("post_live") => LiveStatus::Ended,
-            _ => LiveStatus::Past,
+            Some("is_live") => LivePhase::Now,
+            Some("is_upcoming") => LivePhase::Later(self.release_timestamp.as_i64()),
+            Some("post_live") => LivePhase::Ended,
+            _ => LivePhase::Past,
         }
     }
 
@@ -302,8 +302,8 @@ mod tests {
             let info = read(&json!({"id": "9", "display_id": "20", "subtitles": {"en": form(url)}}));
             assert!(info.is_of(&post) && !info.is_of(&video(Platform::X, "21")));
             let tracks = info.tracks(Platform::X);
-            let to_input = info.to_input(&post, &tracks, &hosts);
-            assert_eq!(to_input.is_some(), expect, "{url}");
+            let input = info.to_input(&post, &tracks, &hosts);
+            assert_eq!(input.is_some(), expect, "{url}");
         }
     }
 
@@ -317,14 +317,14 @@ mod tests {
         let (title, duration_ms) = (Some("a & b".to_owned()), Some(1_235));
         let details = TrackDetails { title, author: None, duration_ms, metadata };
         assert_eq!(info.details(Platform::X), details);
-        let of = |value: Value| read(&value).live_status_kind();
-        assert_eq!(of(json!({"live_status": "is_live"})), LiveStatus::Now);
+        let of = |value: Value| read(&value).live_phase();
+        assert_eq!(of(json!({"live_status": "is_live"})), LivePhase::Now);
         assert_eq!(
             of(json!({"live_status": "is_upcoming", "release_timestamp": 7})),
-            LiveStatus::Later(Some(7))
+            LivePhase::Later(Some(7))
         );
-        assert_eq!(of(json!({"live_status": "was_live"})), LiveStatus::Past);
-        assert_eq!(of(json!({"live_status": "post_live"})), LiveStatus::Ended);
+        assert_eq!(of(json!({"live_status": "was_live"})), LivePhase::Past);
+        assert_eq!(of(json!({"live_status": "post_live"})), LivePhase::Ended);
         let half = YtDlpInfo::read(br#"{"id": "20", "title": "a \ud83d"}"#).unwrap();
         assert_eq!(half.details(Platform::X).title.as_deref(), Some("a \u{FFFD}"));
         assert!(

@@ -5,33 +5,19 @@
 use std::{fs, os::unix::fs::PermissionsExt as _};
 
 use tempfile::TempDir;
-use transcript_core::{archive::TrackSelector, supplier::SupplyReason, time::Timestamp, video::VideoId};
+use transcript_core::{
+    archive::TrackSelector,
+    supplier::SupplyReason,
+    test_doubles::{ManualClock, PatientMonitor},
+    time::Timestamp,
+    video::VideoId,
+};
 
 use super::*;
 use crate::http::{
     HttpOptions,
     testing::{FakePlatform, reply},
 };
-
-#[derive(Debug)]
-struct FrozenClock;
-
-impl Clock for FrozenClock {
-    fn now(&self) -> Timestamp {
-        Timestamp::from_millis(0)
-    }
-}
-
-#[derive(Debug)]
-struct PatientMonitor;
-
-impl SupplyMonitor for PatientMonitor {
-    fn report_progress(&self, _: &str, _: u64, _: u64) {}
-
-    fn is_cancelled(&self) -> bool {
-        false
-    }
-}
 
 /// A supplier with this script as its program.
 fn scripted(folder: &TempDir, script: &str) -> YtDlp {
@@ -43,7 +29,7 @@ fn scripted_behind(folder: &TempDir, script: &str, http: HttpOptions) -> YtDlp {
     fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o700)).unwrap();
     let http = HttpTransport::new(http).unwrap();
-    YtDlp::new(&program, Arc::new(http), Arc::new(FrozenClock)).unwrap()
+    YtDlp::new(&program, Arc::new(http), Arc::new(ManualClock::default())).unwrap()
 }
 
 async fn supply_from(ytdlp: &YtDlp, time: Duration) -> Result<SupplyOutput, SupplyError> {
@@ -248,7 +234,8 @@ fn run_folder_is_deleted_on_blocking_thread() {
 fn ytdlp_missing_program_error_names_setting() {
     let http = Arc::new(HttpTransport::new(HttpOptions::default()).unwrap());
     for name in ["/nowhere/yt-dlp", "no-program-of-this-name"] {
-        let error = YtDlp::new(Path::new(name), Arc::clone(&http), Arc::new(FrozenClock)).unwrap_err();
+        let error =
+            YtDlp::new(Path::new(name), Arc::clone(&http), Arc::new(ManualClock::default())).unwrap_err();
         assert!(error.to_string().contains("ytdlp.program") && error.to_string().contains(name), "{error}");
     }
 }

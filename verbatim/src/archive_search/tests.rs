@@ -108,6 +108,32 @@ async fn search_of_damaged_index_is_repeated() {
     assert_eq!((total.value, total.is_exact), (VIDEOS, true));
 }
 
+#[test]
+fn cancelled_search_keeps_lock_while_damaged_index_is_deleted() {
+    // The only thread that can delete the file is blocked.
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().max_blocking_threads(1).enable_all().build().unwrap();
+    runtime.block_on(async {
+        let verbatim = open_in(StorageOptions::default()).await;
+        let SearchServiceState { archive, clock, .. } = verbatim.search().state.as_ref();
+        let storage = IndexStorage::Shared(Arc::new(DamagedIndex::default()));
+        let servers = verbatim.search().servers.clone();
+        let search = SearchService::new(Arc::clone(archive), storage, Arc::clone(clock), servers);
+        let index = search.parts().await.unwrap().index;
+        let query = SearchParams { query: "tide".to_owned(), ..SearchParams::default() };
+        let damaged = search.parts().await.unwrap().search.search(&query).await.map(drop);
+        assert!(index.is_damaged(), "{damaged:?}");
+        let (release, released) = std::sync::mpsc::channel::<()>();
+        let blocker = tokio::task::spawn_blocking(move || released.recv());
+        let check = search.check_index(damaged);
+        let cancelled = tokio::time::timeout(std::time::Duration::from_millis(100), check).await;
+        assert!(cancelled.is_err() && search.state.open.try_lock().is_err());
+        drop(release);
+        assert!(blocker.await.unwrap().is_err());
+        assert!(search.state.open.lock().await.is_none());
+    });
+}
+
 #[tokio::test]
 async fn indexer_without_work_reports_state() {
     let verbatim = open_with_videos().await;

@@ -222,7 +222,9 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn service_fetch_is_tried_three_times() {
-        for failure in [throttled(10), failed(500, "still_working", Some(10))] {
+        for failure in
+            [throttled(10), failed(500, "still_working", Some(10)), failed(500, "a_later_detail", Some(10))]
+        {
             let batch = Batch::default();
             let (results, starts) = run(&batch, 1, vec![failure.clone(); 9]).await;
             assert_eq!((results, starts.len()), (vec![failure.clone()], 3));

@@ -9,7 +9,7 @@ use std::{
 use async_trait::async_trait;
 use tokio::time::Instant;
 use transcript_core::{
-    Clock, Error, Result, Timestamp,
+    Error, Result, Timestamp,
     accounts::{
         Order, OrderItem, OrderState, OrderStore, PlanTable,
         payments::{
@@ -19,6 +19,7 @@ use transcript_core::{
     },
     ids::{AccountId, OrderId},
     memory::{MemoryDirectory, MemoryLedger, MemoryOrders, MemoryOutbox, MemoryRateLimiter},
+    test_doubles::ManualClock,
 };
 
 use super::*;
@@ -83,16 +84,6 @@ impl PaymentProvider for FakeProvider {
     }
 }
 
-/// One hour after the order was created.
-#[derive(Debug)]
-struct ManualClock;
-
-impl Clock for ManualClock {
-    fn now(&self) -> Timestamp {
-        Timestamp::from_millis(3_600_000)
-    }
-}
-
 /// Payments with one open order at a provider in this mode, with its call counter.
 async fn payments(mode: ProviderMode) -> (Payments, Arc<AtomicU32>, Arc<MemoryOrders>) {
     payments_with_order_of(Timestamp::from_millis(0), mode).await
@@ -128,7 +119,8 @@ async fn payments_with_order_of(
         outbox: Arc::new(MemoryOutbox::default()),
         limiter: Arc::new(MemoryRateLimiter::default()),
         provider: Some(Arc::new(FakeProvider { mode, calls: Arc::clone(&calls) })),
-        clock: Arc::new(ManualClock),
+        // One hour after the order was created.
+        clock: Arc::new(ManualClock::new(Timestamp::from_millis(3_600_000))),
         plans: PlanTable::default(),
     };
     (Payments::new(parts), calls, orders)

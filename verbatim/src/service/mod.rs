@@ -2,13 +2,17 @@
 
 #[cfg(feature = "local-service")]
 mod archive;
+mod connection_key;
 #[cfg(feature = "local-service")]
 mod jobs;
+mod languages;
 #[cfg(feature = "local-service")]
 mod local;
 
 #[cfg(feature = "local-service")]
 pub use archive::ArchiveService;
+pub use connection_key::ConnectionKey;
+pub use languages::{buy_in_order, fetch_text_in_order, look_up_in_order};
 #[cfg(feature = "local-service")]
 pub use local::LocalService;
 pub use transcript_core::service::{

@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use transcript_core::{archive::StoredTranscript, transcript::Transcript};
+use transcript_core::{archive::StoredTranscript, text::one_line, transcript::Transcript};
 
 use super::super::{CommandError, terminal::is_hidden};
 
@@ -124,7 +124,7 @@ fn fill_part(parts: &[NamePart], stored: &StoredTranscript, index: usize) -> Str
 /// A text from outside as part of a name, with single spaces.
 fn value(text: &str) -> String {
     let text: String = text.chars().map(|c| if is_hidden(c) { ' ' } else { c }).collect();
-    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = one_line(&text);
     text[..text.floor_char_boundary(VALUE_BYTES_MAX)].trim_end().to_owned()
 }
 

@@ -8,8 +8,8 @@ use super::{delivery::DeliveryOutcome, source::Failure};
 const NONE: u8 = 3;
 /// Exit status if some of the transcripts are missing.
 const SOME: u8 = 4;
-/// Exit status after Ctrl-C, as shells have it: 128 and the number of the signal.
-pub(super) const INTERRUPTED: u8 = 130;
+/// Exit status after Ctrl-C, as shells have it: 128 and the number of the signal; also after SIGTERM.
+pub(in crate::command) const INTERRUPTED: u8 = 130;
 
 /// Number of links and videos by outcome.
 #[derive(Debug, Default)]

@@ -104,6 +104,7 @@ async fn smtp_replies_are_mapped_to_retries() {
         ("rcpt:450", Retry::Backoff),
         ("rcpt:550", Retry::Never),
         ("rcpt:530", Retry::Backoff),
+        ("rcpt:553 5.7.1 <no-reply@v.example>: Sender address rejected: not owned by user", Retry::Backoff),
         ("data:452", Retry::Backoff),
         ("data:554", Retry::Never),
         ("greeting:421", Retry::Backoff),
@@ -117,7 +118,8 @@ async fn smtp_replies_are_mapped_to_retries() {
         // A reply of the server may contain the recipient.
         assert!(!refused.to_string().contains("ann@"), "{mode}: {refused}");
         let is_of_sender = refused.to_string().contains("check mail.from");
-        assert_eq!(is_of_sender, ["mail:550", "mail:553"].contains(&mode), "{mode}: {refused}");
+        let expected = ["mail:550", "mail:553"].contains(&mode) || mode.contains("Sender address rejected");
+        assert_eq!(is_of_sender, expected, "{mode}: {refused}");
     }
     server.mode("accept").unwrap();
     unencrypted(&server).send(mail()).await.unwrap();
@@ -127,13 +129,10 @@ async fn smtp_replies_are_mapped_to_retries() {
 #[tokio::test]
 async fn smtp_stalled_server_times_out() {
     let mut server = Smtpd::start(&[]).unwrap();
-    let short = SmtpTimeouts {
-        greeting: Duration::from_secs(2),
-        all: Duration::from_secs(3),
-        quit: Duration::from_secs(1),
-    };
-    let mailer = unencrypted(&server).with_timeouts(short);
-    for (mode, limit) in [("stall:greeting", 2), ("stall:data", 3)] {
+    let (short, long) = (Duration::from_secs(2), Duration::from_secs(60));
+    for (mode, greeting, all) in [("stall:greeting", short, long), ("stall:data", long, short)] {
+        let timeouts = SmtpTimeouts { greeting, all, quit: Duration::from_secs(1) };
+        let mailer = unencrypted(&server).with_timeouts(timeouts);
         server.mode(mode).unwrap();
         let began = Instant::now();
         let refused = mailer.send(mail()).await.unwrap_err();
@@ -141,7 +140,7 @@ async fn smtp_stalled_server_times_out() {
             (refused.retry(), refused.to_string().as_str()),
             (Retry::Backoff, "the mail server timed out")
         );
-        assert!(began.elapsed() >= Duration::from_secs(limit), "{mode}: {:?}", began.elapsed());
+        assert!((short..long).contains(&began.elapsed()), "{mode}: {:?}", began.elapsed());
     }
 }
 

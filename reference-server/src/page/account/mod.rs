@@ -20,7 +20,7 @@ pub(crate) use privacy::{delete, sessions};
 pub(crate) use sign_in::{
     BAD_ADDRESS, MailForm, SESSION_ENDED, confirm_sign_in, link_invalid, mail_form, mail_sent,
 };
-pub(crate) use statement::{CSV_HEADER, csv_field, csv_row, statement};
+pub(crate) use statement::{CSV_HEADER, VideoTitles, csv_field, csv_row, statement};
 
 use super::{Frame, PageContext, PageWidth, Section};
 

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use transcript_core::{
     Timestamp,
     accounts::{
-        EffectivePlan, Order, OrderItem, OrderState, PlanState, format_price,
+        EffectivePlan, Order, OrderItem, OrderState, PlanState,
         payments::{CURRENCY, Pack, Payments},
     },
     directory::{Account, Plan},
@@ -88,7 +88,7 @@ fn row(context: &PageContext, order: &Order, start: Option<Timestamp>) -> Markup
             td { (date(order.created_at)) }
             td { a href=(context.href(&receipt)) { (item(context, order)) } }
             // One payment is one amount.
-            td.number { @if other.is_none() { (format_price(order.charged_minor(), &order.currency)) } }
+            td.number { @if other.is_none() { (context.price(order.charged_minor(), &order.currency)) } }
             td { (state(context, order, start)) }
         }
     }
@@ -114,7 +114,7 @@ pub(super) fn shop(context: &PageContext, shop: &Shop<'_>) -> Markup {
             @for (index, pack) in Pack::ALL.into_iter().enumerate() {
                 li {
                     span { (credits(context, pack.credits)) }
-                    span.number { (format_price(pack.price_minor(), CURRENCY)) }
+                    span.number { (context.price(pack.price_minor(), CURRENCY)) }
                     (buy_form(context, "account/buy", "pack", pack.name, shop.token(index),
                         &context.fill("orders.buy", &[("item", &credits(context, pack.credits))])))
                 }
@@ -129,7 +129,7 @@ pub(super) fn shop(context: &PageContext, shop: &Shop<'_>) -> Markup {
                             ("credits", &context.number(plan_credits)),
                         ]))
                     }
-                    span.number { (context.fill("orders.per_month", &[("price", &format_price(cents, CURRENCY))])) }
+                    span.number { (context.fill("orders.per_month", &[("price", &context.price(cents, CURRENCY))])) }
                     @if shop.plan == Some(plan) {
                         strong { (text("orders.your_plan")) }
                     } @else {
@@ -206,7 +206,7 @@ pub(crate) fn receipt(
                 dd { (item(context, order)) }
                 dt { (text("orders.price")) }
                 dd {
-                    (format_price(order.charged_minor(), &order.currency))
+                    (context.price(order.charged_minor(), &order.currency))
                     " (" (order.currency.to_ascii_uppercase()) ")"
                 }
                 dt { (text("orders.state")) }
@@ -231,8 +231,8 @@ pub(in crate::page) fn refund(context: &PageContext, order: &Order) -> Markup {
             dt { (text("orders.refunded_amount")) }
             dd {
                 (context.fill("orders.refunded_of", &[
-                    ("returned", &format_price(order.returned_minor, &order.currency)),
-                    ("price", &format_price(order.charged_minor(), &order.currency)),
+                    ("returned", &context.price(order.returned_minor, &order.currency)),
+                    ("price", &context.price(order.charged_minor(), &order.currency)),
                 ]))
             }
         }

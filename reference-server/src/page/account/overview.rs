@@ -82,6 +82,7 @@ fn chart(context: &PageContext, usage: &DailyUsage) -> Markup {
     html! {
         p { (label) }
         @if most > 0 {
+            p.axis aria-hidden="true" { (context.number(most)) }
             svg.chart viewBox=(format!("0 0 {CHART_WIDTH} {CHART_HEIGHT}")) preserveAspectRatio="none" role="img" aria-label=(label) {
                 @for (index, (day, credits)) in bars {
                     @let height = bar_height(*credits, most);
@@ -89,6 +90,9 @@ fn chart(context: &PageContext, usage: &DailyUsage) -> Markup {
                         title { (day_label(*day)) ": " (context.number(*credits)) }
                     }
                 }
+            }
+            p.axis aria-hidden="true" {
+                @for (day, _) in usage.days.first().into_iter().chain(usage.days.last()) { (date(*day)) }
             }
             details {
                 summary { (context.text("account.usage_table")) }
@@ -118,4 +122,21 @@ fn bar_height(credits: u64, most: u64) -> u64 {
 
 fn day_label(day: Timestamp) -> String {
     day.to_string().chars().take(10).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn usage_chart_shows_maximum_and_first_and_last_day() {
+        let day = |number: i64| Timestamp::from_millis(number * 86_400_000);
+        let usage = DailyUsage { days: vec![(day(0), 0), (day(1), 1_200), (day(2), 5)], is_partial: false };
+        let chart = chart(&PageContext::for_test("/account"), &usage).into_string();
+        let (scale, rest) = chart.split_once("<svg").unwrap();
+        assert!(scale.ends_with("<p class=\"axis\" aria-hidden=\"true\">1,200</p>"), "{scale}");
+        let days = rest.split("</svg>").nth(1).unwrap().split("</p>").next().unwrap();
+        assert!(days.contains(">1970-01-01</time>") && days.contains(">1970-01-03</time>"), "{days}");
+        assert!(!days.contains("1970-01-02"), "{days}");
+    }
 }

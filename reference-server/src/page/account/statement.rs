@@ -1,6 +1,6 @@
 //! The statement: what credits were spent on and added for.
 
-use std::fmt::Write as _;
+use std::{collections::HashMap, fmt::Write as _};
 
 use maud::{Markup, html};
 use transcript_core::{
@@ -16,8 +16,16 @@ use crate::page::{PageContext, query_parameter};
 /// First line of the CSV file.
 pub(crate) const CSV_HEADER: &str = "time,kind,credits,source,purpose,id\r\n";
 
+/// Titles of archived videos.
+pub(crate) type VideoTitles = HashMap<VideoId, String>;
+
 /// Page of the statement, newest first. `before` is the position of its address; `None` is the first page.
-pub(crate) fn statement(context: &PageContext, page: &Page<Entry>, before: Option<&str>) -> Markup {
+pub(crate) fn statement(
+    context: &PageContext,
+    page: &Page<Entry>,
+    titles: &VideoTitles,
+    before: Option<&str>,
+) -> Markup {
     let text = |key| context.text(key);
     let query = before.map(|before| query_parameter("before", before)).unwrap_or_default();
     account_page_with_query(
@@ -40,7 +48,7 @@ pub(crate) fn statement(context: &PageContext, page: &Page<Entry>, before: Optio
                                 th.number scope="col" { (text("account.credits")) }
                             }
                         }
-                        tbody { @for entry in &page.items { (row(context, entry)) } }
+                        tbody { @for entry in &page.items { (row(context, entry, titles)) } }
                     }
                 }
             }
@@ -58,11 +66,11 @@ pub(crate) fn statement(context: &PageContext, page: &Page<Entry>, before: Optio
     )
 }
 
-fn row(context: &PageContext, entry: &Entry) -> Markup {
+fn row(context: &PageContext, entry: &Entry, titles: &VideoTitles) -> Markup {
     html! {
         tr {
             td { (date_and_time(entry.at)) }
-            td { (purpose(context, &entry.memo)) }
+            td { (purpose(context, &entry.memo, titles)) }
             td { (context.text(kind_message(entry.kind))) }
             td.number { bdi dir="ltr" { (sign(entry.kind)) (context.number(entry.amount)) } }
         }
@@ -70,19 +78,19 @@ fn row(context: &PageContext, entry: &Entry) -> Markup {
 }
 
 /// The purpose of an entry in words. A memo that is not of this service is shown as it is.
-fn purpose(context: &PageContext, memo: &str) -> Markup {
-    let words = Memo::parse(memo).and_then(|purpose| purpose_words(context, &purpose));
+fn purpose(context: &PageContext, memo: &str, titles: &VideoTitles) -> Markup {
+    let words = Memo::parse(memo).and_then(|purpose| purpose_words(context, &purpose, titles));
     words.unwrap_or_else(|| html! { bdi { (memo) } })
 }
 
 /// A purpose in words; `None` for a pack that is no longer sold.
-fn purpose_words(context: &PageContext, memo: &Memo) -> Option<Markup> {
+fn purpose_words(context: &PageContext, memo: &Memo, titles: &VideoTitles) -> Option<Markup> {
     Some(match memo {
         Memo::Transcript(video) => {
-            context.markup("statement.transcript", &[("video", video_link(context, video))])
+            context.markup("statement.transcript", &[("video", video_link(context, video, titles))])
         }
         Memo::Question(video) => {
-            context.markup("statement.question", &[("video", video_link(context, video))])
+            context.markup("statement.question", &[("video", video_link(context, video, titles))])
         }
         Memo::Sale(item) => {
             let item = item_words(context, item)?;
@@ -95,10 +103,16 @@ fn purpose_words(context: &PageContext, memo: &Memo) -> Option<Markup> {
     })
 }
 
-/// Link to the page of a video.
-fn video_link(context: &PageContext, video: &VideoId) -> Markup {
-    let address = context.href(&format!("watch/{video}"));
-    html! { a href=(address) { bdi dir="ltr" { (video.platform().name()) " " (video.id()) } } }
+/// Link to the page of a video, with its title if that is known.
+fn video_link(context: &PageContext, video: &VideoId, titles: &VideoTitles) -> Markup {
+    html! {
+        a href=(context.href(&format!("watch/{video}"))) {
+            @match titles.get(video) {
+                Some(title) => bdi { (title) },
+                None => bdi dir="ltr" { (video.platform().name()) " " (video.id()) },
+            }
+        }
+    }
 }
 
 /// A pack or plan in words; `None` for an unknown pack.
@@ -213,16 +227,20 @@ mod tests {
         let context = PageContext::for_test("/account/statement");
         let link =
             "<a href=\"../watch/video_site/L1ghth0use1\"><bdi dir=\"ltr\">YouTube L1ghth0use1</bdi></a>";
+        let named = "<a href=\"../watch/video_site/dQw4w9WgXcQ\"><bdi>A &lt;talk&gt;</bdi></a>";
+        let video = VideoId::from_name("video_site/dQw4w9WgXcQ").unwrap();
+        let titles = VideoTitles::from([(video, "A <talk>".to_owned())]);
         for (memo, words) in [
             ("transcript video_site/L1ghth0use1", format!("Transcript of {link}")),
             ("chat video_site/L1ghth0use1", format!("Question about {link}")),
+            ("transcript video_site/dQw4w9WgXcQ", format!("Transcript of {named}")),
             ("pack 2k", "2,000 credits".to_owned()),
             ("plan starter", "Plan starter".to_owned()),
             ("refund of pack 1k", "Refund: 1,000 credits".to_owned()),
             ("pack <b>", "<bdi>pack &lt;b&gt;</bdi>".to_owned()),
             ("chat a/b?c", "<bdi>chat a/b?c</bdi>".to_owned()),
         ] {
-            assert_eq!(purpose(&context, memo).into_string(), words);
+            assert_eq!(purpose(&context, memo, &titles).into_string(), words);
         }
     }
 }

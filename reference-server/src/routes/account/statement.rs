@@ -1,6 +1,6 @@
 //! `/account/statement`: what the credits were spent on, as pages and as CSV.
 
-use std::sync::Arc;
+use std::{collections::HashSet, future::ready, sync::Arc, time::Duration};
 
 use axum::{body::Body, extract::State, response::Response};
 use futures_util::{StreamExt as _, stream};
@@ -9,8 +9,13 @@ use http::{
     header::{CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE},
 };
 use transcript_core::{
-    Error, ErrorKind, Page, PageRequest, accounts::AccountAdmin, directory::Account, ids::Cursor,
+    Error, ErrorKind, Page, PageRequest,
+    accounts::{AccountAdmin, Memo},
+    archive::TrackSelector,
+    directory::Account,
+    ids::Cursor,
     ledger::Entry,
+    video::VideoId,
 };
 
 use super::{failure, missing, respond, session::SignedIn, store_failure};
@@ -22,6 +27,10 @@ use crate::{
 
 /// Rows of a page.
 const PAGE_ROWS: u32 = 50;
+/// Titles that are read at a time.
+const TITLES_AT_A_TIME: usize = 8;
+/// Time for the titles of a page: later ones are missing, so that the page does not wait for a slow archive.
+const TITLES_TIMEOUT: Duration = Duration::from_secs(1);
 /// Pages of a file, of 1,000 entries each. The default `recent_entries` of a ledger reads all older ones for each page.
 const CSV_PAGES_MAX: u32 = 1_000;
 
@@ -35,10 +44,30 @@ pub(in crate::routes) async fn show(
     let before = parameter(uri.query().unwrap_or_default(), "before").ok().flatten();
     let request = PageRequest { after: before.clone().map(Cursor::new), limit: PAGE_ROWS };
     match app.accounts.admin.recent_entries(&principal.account, request).await {
-        Ok(found) => respond(StatusCode::OK, page::statement(&context, &found, before.as_deref())),
+        Ok(found) => {
+            let titles = titles(&app, &found.items).await;
+            respond(StatusCode::OK, page::statement(&context, &found, &titles, before.as_deref()))
+        }
         Err(error) if error.kind() == ErrorKind::Invalid => missing(&context),
         Err(error) => store_failure(&context, &error),
     }
+}
+
+/// The titles of the entries' videos whose default tracks are archived.
+async fn titles(app: &AppState, entries: &[Entry]) -> page::VideoTitles {
+    let video = |entry: &Entry| match Memo::parse(&entry.memo)? {
+        Memo::Transcript(video) | Memo::Question(video) => Some(video),
+        Memo::Sale(_) | Memo::Refund(_) => None,
+    };
+    let videos: HashSet<_> = entries.iter().filter_map(video).collect();
+    let title = |video: VideoId| async move {
+        let body = app.lookup.transcripts().stored_body(&video, &TrackSelector::Default).await;
+        let body = body.inspect_err(|error| tracing::debug!(%video, %error, "title of a video not read"));
+        let title = crate::page::transcript::title(&body.ok()??.header)?.to_owned();
+        Some((video, title))
+    };
+    let found = stream::iter(videos).map(title).buffer_unordered(TITLES_AT_A_TIME);
+    found.filter_map(ready).take_until(tokio::time::sleep(TITLES_TIMEOUT)).collect().await
 }
 
 /// The entries as CSV, newest first.

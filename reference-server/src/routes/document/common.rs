@@ -4,7 +4,7 @@ use http::Method;
 use serde_json::{Value, json};
 use transcript_core::headers;
 
-use super::{ResponseHeader, header, refusal, vary};
+use super::{ResponseHeader, header, refusal, seconds, vary};
 use crate::{
     api::{BUSY, HEAD_BYTES_MAX, OTHER_HOST, READ_BYTES_MAX, V1_PREFIX},
     routes::{page_origins::FOREIGN_PAGE, table::Endpoint, v1},
@@ -72,8 +72,7 @@ fn large_head(is_v1: bool) -> Value {
 /// Response 503; `own` is the page that the operation returns with this status, or null.
 fn busy(is_v1: bool, own: &Value) -> Value {
     let what = "The server has no memory for another large body.";
-    let schema = json!({ "type": "integer", "minimum": 1, "examples": [5] });
-    let wait = ("Retry-After", header("Seconds until a retry may succeed.", schema));
+    let wait = ("Retry-After", header("Seconds until a retry may succeed.", seconds(5)));
     let mut response = problem(is_v1, (503, "Service Unavailable"), what, ("busy", BUSY), Some(wait));
     if let (Some(page), Some(description)) = (own["content"].get("text/html"), own["description"].as_str()) {
         response["description"] = format!("{description} Or: {what}").into();

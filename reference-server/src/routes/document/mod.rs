@@ -39,6 +39,15 @@ pub(crate) fn schema_generator(contract: Contract) -> SchemaGenerator {
     settings.into_generator()
 }
 
+/// Adds to a document what all have: the versions of its form and of its schemas, and the licence.
+pub(crate) fn with_common_fields(mut document: Value) -> Value {
+    document["openapi"] = "3.1.1".into();
+    document["jsonSchemaDialect"] = "https://json-schema.org/draft/2020-12/schema".into();
+    document["info"]["license"] =
+        json!({ "name": "MIT OR Apache-2.0", "url": "https://www.apache.org/licenses/LICENSE-2.0" });
+    document
+}
+
 /// Name and description of a response header.
 pub(crate) type ResponseHeader = (&'static str, Value);
 

@@ -9,7 +9,7 @@ use transcript_core::{
     ids::GrantId,
 };
 
-use crate::testing::{PaymentSetup, SILENT, ServiceFixture, TestResponse, request};
+use crate::testing::{ARCHIVED, PaymentSetup, SILENT, ServiceFixture, TestResponse, request};
 
 /// An account, and the cookie of a browser in which its holder is signed in.
 async fn signed_in(service: &ServiceFixture) -> (Account, String) {
@@ -243,6 +243,19 @@ async fn account_downloads_are_sent_in_pages_and_limited() {
         assert_eq!(limited.status, 429, "{target}");
         assert!(limited.header("retry-after").is_some(), "{limited:?}");
     }
+}
+
+#[tokio::test]
+async fn account_statement_names_archived_videos_by_title() {
+    let service = ServiceFixture::start().await;
+    let (account, cookie) = signed_in(&service).await;
+    for video in [ARCHIVED, SILENT] {
+        let (id, memo) = (GrantId::new(format!("grant-{video}")), format!("transcript video_site/{video}"));
+        service.app.accounts.admin.grant(account.id.as_str(), id, 1, &memo).await.unwrap();
+    }
+    let page = get(&service, "/account/statement", &cookie).await.text;
+    let named = format!("<a href=\"../watch/video_site/{ARCHIVED}\"><bdi>A talk</bdi></a>");
+    assert!(page.contains(&named) && page.contains(&format!("YouTube {SILENT}</bdi>")), "{page}");
 }
 
 /// The key that a page shows.

@@ -203,7 +203,7 @@ async fn admit(
     request: QuestionRequest,
 ) -> Result<AdmittedQuestion, Refusal> {
     let message = |key: &'static str| context.text(key).to_owned();
-    let limit = app.lookup.options().questions_per_visitor_per_day.to_string();
+    let limit = context.number(app.lookup.options().questions_per_visitor_per_day.into());
     match app.visitors.admit_question(request).await {
         Ok(QuestionOutcome::Admitted(admitted)) => Ok(admitted),
         Ok(QuestionOutcome::CheckFailed) => Err((StatusCode::FORBIDDEN, message("script.unsolved"))),

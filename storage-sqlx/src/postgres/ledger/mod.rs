@@ -16,7 +16,7 @@ use transcript_core::{
     ledger::{
         Balance, Entry, GrantOutcome, GrantRequest, HoldOutcome, HoldRequest, HoldState, Ledger,
         PeriodBalance, RevokeOutcome, RevokeRequest, SettleOutcome, SettleRequest, Terms,
-        rules::{self, ExpireRequest, ExtendRequest, HoldStep, PoolRow, bucket_name},
+        rules::{self, ExpireRequest, ExtendRequest, HoldStep, PoolRow},
     },
 };
 
@@ -32,7 +32,10 @@ use crate::{
     codec::{self, number},
     error::DbResult,
     sql::values,
-    store::{self as sql_store, ledger::expire_in_steps},
+    store::{
+        self as sql_store,
+        ledger::{buckets, expire_in_steps},
+    },
 };
 
 /// Most overdue holds that one transaction expires.
@@ -151,10 +154,6 @@ impl Ledger for PostgresStore {
     async fn check_writable(&self) -> Result<()> {
         sql_store::check_writable(&self.database, "main").await
     }
-}
-
-fn buckets(terms: &Terms) -> Vec<&str> {
-    terms.pools.iter().map(bucket_name).collect()
 }
 
 /// Decodes the wallet in a row of [`WALLETS`].

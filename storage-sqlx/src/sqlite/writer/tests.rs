@@ -6,16 +6,18 @@ use std::{
 };
 
 use rusqlite::Connection;
+use tokio::sync::Mutex;
 use transcript_core::ErrorKind;
 
 use super::*;
 use crate::sql::{Session, values};
 
-/// Adds a number to a table, waits, then adds its negative.
+/// Adds a number to a table, waits until no test holds the gate, then adds its negative.
 struct AddTx {
     number: i64,
     ending: WriteEnding,
     runs: Arc<AtomicU32>,
+    gate: Arc<Mutex<()>>,
 }
 
 /// How a test write ends, between its two inserts.
@@ -28,8 +30,6 @@ enum WriteEnding {
     Panic,
     /// Waits for something that no statement can provide.
     Pending,
-    /// Waits longer than [`TIMEOUT`].
-    Timeout,
 }
 
 impl WriteTx for AddTx {
@@ -38,7 +38,7 @@ impl WriteTx for AddTx {
     async fn run<S: Session>(&self, db: &mut S) -> DbResult<i64> {
         self.runs.fetch_add(1, Relaxed);
         db.execute("INSERT INTO numbers VALUES (?1)", &values![self.number]).await?;
-        thread::sleep(Duration::from_millis(20));
+        drop(self.gate.blocking_lock());
         match self.ending {
             WriteEnding::Success => {}
             WriteEnding::Rejection => return Err(Error::conflict("this number is rejected").into()),
@@ -47,7 +47,6 @@ impl WriteTx for AddTx {
             }
             WriteEnding::Panic => panic!("test panic"),
             WriteEnding::Pending => std::future::pending().await,
-            WriteEnding::Timeout => thread::sleep(2 * TIMEOUT),
         }
         db.execute("INSERT INTO numbers VALUES (?1)", &values![-self.number]).await?;
         Ok(self.number)
@@ -74,6 +73,7 @@ struct WriterFixture {
     queue: Arc<WriteQueue>,
     file: PathBuf,
     runs: Arc<AtomicU32>,
+    gate: Arc<Mutex<()>>,
     _folder: tempfile::TempDir,
 }
 
@@ -105,11 +105,11 @@ impl WriterFixture {
         let session = SqliteSession::new(connection);
         let opened = Arc::new(DatabaseFile::new(&file, "numbers").unwrap());
         let queue = WriteQueue::start(session, reopen, opened, timeout).unwrap();
-        Self { queue: Arc::new(queue), file, runs: Arc::default(), _folder: folder }
+        Self { queue: Arc::new(queue), file, runs: Arc::default(), gate: Arc::default(), _folder: folder }
     }
 
     fn tx(&self, number: i64, ending: WriteEnding) -> AddTx {
-        AddTx { number, ending, runs: Arc::clone(&self.runs) }
+        AddTx { number, ending, runs: Arc::clone(&self.runs), gate: Arc::clone(&self.gate) }
     }
 
     fn run<C: WriteTx>(&self, write: C) -> tokio::task::JoinHandle<Result<C::Outcome>> {
@@ -127,10 +127,21 @@ impl WriterFixture {
         statement.query_map([], |row| row.get(0)).unwrap().collect::<rusqlite::Result<_>>().unwrap()
     }
 
-    /// Waits until a write runs.
-    async fn running(&self) {
-        while self.runs.load(Relaxed) == 0 {
+    /// Waits until writes have run this many times.
+    async fn wait_for_runs(&self, count: u32) {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while self.runs.load(Relaxed) < count {
+            assert!(Instant::now() < deadline, "the writes do not run");
             tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+
+    /// Waits until this many writes are queued.
+    async fn wait_for_queue(&self, count: usize) {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while QUEUE_MAX - self.queue.sender.capacity() < count {
+            assert!(Instant::now() < deadline, "the writes are not queued");
+            tokio::task::yield_now().await;
         }
     }
 }
@@ -144,10 +155,12 @@ fn kind(failed: Error) -> ErrorKind {
 #[tokio::test]
 async fn writer_cancelled_caller_write_completes() {
     let fixture = WriterFixture::new();
+    let gate = fixture.gate.lock().await;
     let call = fixture.add(1, WriteEnding::Success);
-    fixture.running().await;
+    fixture.wait_for_runs(1).await;
     call.abort();
     assert!(call.await.unwrap_err().is_cancelled());
+    drop(gate);
     fixture.queue.close().await;
     assert_eq!(fixture.numbers(), [-1, 1]);
 }
@@ -156,8 +169,9 @@ async fn writer_cancelled_caller_write_completes() {
 async fn writer_failed_write_leaves_batch_intact() {
     let fixture = WriterFixture::new();
     // While the first one runs, the others queue up and share the next transaction.
+    let gate = fixture.gate.lock().await;
     let first = fixture.add(1, WriteEnding::Success);
-    fixture.running().await;
+    fixture.wait_for_runs(1).await;
     let queued = [
         fixture.add(2, WriteEnding::Success),
         fixture.add(3, WriteEnding::Rejection),
@@ -165,6 +179,8 @@ async fn writer_failed_write_leaves_batch_intact() {
         fixture.add(5, WriteEnding::DatabaseError),
         fixture.add(6, WriteEnding::Success),
     ];
+    fixture.wait_for_queue(5).await;
+    drop(gate);
     assert_eq!(first.await.unwrap().unwrap(), 1);
     let mut kinds = Vec::new();
     for call in queued {
@@ -189,14 +205,17 @@ async fn writer_failed_write_leaves_batch_intact() {
 #[tokio::test]
 async fn writer_panicked_write_leaves_batch_intact() {
     let fixture = WriterFixture::new();
+    let gate = fixture.gate.lock().await;
     let first = fixture.add(1, WriteEnding::Success);
-    fixture.running().await;
+    fixture.wait_for_runs(1).await;
     let queued = [
         fixture.add(2, WriteEnding::Success),
         fixture.add(3, WriteEnding::Panic),
         fixture.add(4, WriteEnding::Pending),
         fixture.add(5, WriteEnding::Success),
     ];
+    fixture.wait_for_queue(4).await;
+    drop(gate);
     first.await.unwrap().unwrap();
     let mut kinds = Vec::new();
     for call in queued {
@@ -211,15 +230,17 @@ async fn writer_panicked_write_leaves_batch_intact() {
 #[tokio::test]
 async fn writer_cancelled_write_is_skipped_if_cancellable() {
     let fixture = WriterFixture::new();
+    let gate = fixture.gate.lock().await;
     let first = fixture.add(1, WriteEnding::Success);
-    fixture.running().await;
+    fixture.wait_for_runs(1).await;
     let stays = fixture.run(CancellableTx(fixture.tx(2, WriteEnding::Success)));
     let leaves = fixture.run(CancellableTx(fixture.tx(3, WriteEnding::Success)));
     let leaves_too = fixture.add(4, WriteEnding::Success);
-    tokio::task::yield_now().await;
+    fixture.wait_for_queue(3).await;
     leaves.abort();
     leaves_too.abort();
     assert!(leaves.await.unwrap_err().is_cancelled() && leaves_too.await.unwrap_err().is_cancelled());
+    drop(gate);
     assert_eq!((first.await.unwrap().unwrap(), stays.await.unwrap().unwrap()), (1, 2));
     fixture.queue.close().await;
     assert_eq!(fixture.numbers(), [-1, 1, -2, 2, -4, 4]);
@@ -236,9 +257,10 @@ async fn writer_blocked_commit_runs_again() {
     fixture.runs.store(0, Relaxed);
     let late = fixture.add(2, WriteEnding::Success).await.unwrap().map_err(kind);
     assert_eq!(late, Err(ErrorKind::Unavailable));
-    assert!(fixture.runs.load(Relaxed) > 1);
+    let runs = fixture.runs.load(Relaxed);
+    assert!(runs > 1);
     let waits = fixture.add(3, WriteEnding::Success);
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    fixture.wait_for_runs(runs + 2).await;
     other.execute_batch("ROLLBACK").unwrap();
     assert_eq!(waits.await.unwrap().unwrap(), 3);
     assert_eq!(fixture.numbers(), [-1, 1, -3, 3]);
@@ -247,16 +269,18 @@ async fn writer_blocked_commit_runs_again() {
 #[tokio::test]
 async fn writer_write_past_deadline_is_rejected() {
     let fixture = WriterFixture::with_timeout(TIMEOUT);
-    let slow = fixture.add(-1, WriteEnding::Timeout);
-    fixture.running().await;
-    let started = Instant::now();
-    // More than the queue's capacity: some wait in it, some are rejected at once.
+    let gate = fixture.gate.lock().await;
+    let slow = fixture.add(-1, WriteEnding::Success);
+    fixture.wait_for_runs(1).await;
+    // More than the queue's capacity: some wait in it until they are late, some are rejected at once.
     let last = i64::try_from(QUEUE_MAX).unwrap() + 50;
     let calls: Vec<_> = (2..=last).map(|number| fixture.add(number, WriteEnding::Success)).collect();
+    fixture.wait_for_queue(QUEUE_MAX).await;
+    tokio::time::sleep(TIMEOUT).await;
+    drop(gate);
     for call in calls {
         assert_eq!(call.await.unwrap().map_err(kind), Err(ErrorKind::Unavailable));
     }
-    assert!(started.elapsed() < 15 * TIMEOUT, "{:?}", started.elapsed());
     assert_eq!(slow.await.unwrap().unwrap(), -1);
     assert_eq!(fixture.runs.load(Relaxed), 1);
     assert_eq!(fixture.add(2, WriteEnding::Success).await.unwrap().unwrap(), 2);
@@ -279,9 +303,10 @@ async fn writer_locked_file_times_out_then_recovers() {
 #[tokio::test]
 async fn writer_close_completes_queued_writes() {
     let fixture = WriterFixture::new();
+    let gate = fixture.gate.lock().await;
     let calls: Vec<_> = (1..=3).map(|number| fixture.add(number, WriteEnding::Success)).collect();
-    tokio::time::sleep(Duration::from_millis(5)).await;
-    fixture.queue.close().await;
+    fixture.wait_for_runs(1).await;
+    tokio::join!(fixture.queue.close(), async { drop(gate) });
     for call in calls {
         call.await.unwrap().unwrap();
     }
@@ -299,7 +324,7 @@ async fn writer_dropped_queue_closes_file() {
     let other = open(&fixture.file);
     // Only the last connection to a file can take this lock.
     let mut mode = Err(String::new());
-    for _ in 0..100 {
+    for _ in 0..6_000 {
         let row = other.query_row("PRAGMA journal_mode = DELETE", [], |row| row.get::<_, String>(0));
         mode = row.map_err(|error| error.to_string());
         if mode.as_deref() == Ok("delete") {

@@ -338,8 +338,10 @@ impl WriteTx for PutTranscriptTx {
         }
         let (same, is_first): (Option<i64>, _) = (before.take(1)?, !before.take::<bool>(2)?);
         // Without a transcript of the video no selector has one.
-        let mut rows = if is_first { Vec::new() } else { db.rows(SELECTOR_STATES, &content).await? };
-        let states = rows.iter_mut().map(SelectorState::decode).collect::<DbResult<Vec<_>>>()?;
+        let states = match is_first {
+            true => Vec::new(),
+            false => db.find(SELECTOR_STATES, &content, SelectorState::decode).await?,
+        };
         let metadata: Value<'static> = before.take(3)?;
         let details::UpdatedDetails { track, details, is_changed } =
             details::update(db, &video, &self.request, &metadata).await?;

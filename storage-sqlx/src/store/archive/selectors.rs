@@ -152,10 +152,8 @@ impl WriteTx for RestoreSelectorsTx {
 
     async fn run<S: Session>(&self, db: &mut S) -> DbResult<bool> {
         let video = self.video.to_string();
-        let mut rows = db.rows(SELECTORS_OF_VIDEO, &values![&video]).await?;
-        let rows = rows.iter_mut().map(SelectorRow::decode).collect::<DbResult<Vec<_>>>()?;
-        let mut tracks = db.rows(TRACKS_WITH_TRANSCRIPTS, &values![&video]).await?;
-        let tracks = tracks.iter_mut().map(KnownTrack::decode).collect::<DbResult<Vec<_>>>()?;
+        let rows = db.find(SELECTORS_OF_VIDEO, &values![&video], SelectorRow::decode).await?;
+        let tracks = db.find(TRACKS_WITH_TRANSCRIPTS, &values![&video], KnownTrack::decode).await?;
         let tracks: Vec<_> = tracks.into_iter().flatten().collect();
         let (mut selectors, mut is_readable, mut changed) = (Vec::new(), true, 0);
         for row in &rows {

@@ -198,10 +198,7 @@ impl EndListingTx {
         videos: &[VideoId],
         next: Option<&ListPosition>,
     ) -> DbResult<()> {
-        let mut known = Vec::new();
-        for mut row in db.rows(VIDEOS, &values![job.id.as_str()]).await? {
-            known.push(row.take::<String>(0)?);
-        }
+        let known: Vec<String> = db.find(VIDEOS, &values![job.id.as_str()], |row| row.take(0)).await?;
         let new = job.new_videos(videos, known);
         let items: Vec<NewItem> = new.into_iter().map(NewItem::of_video).collect();
         insert_items(db, &job.id, job.counts.total, &items, self.now).await?;

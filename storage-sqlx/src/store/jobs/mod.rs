@@ -211,8 +211,7 @@ async fn insert_items<S: Session>(
 /// Deletes the jobs whose ids a statement finds; returns their number.
 async fn delete_jobs<S: Session>(db: &mut S, ids: Statement, values: &[Value<'_>]) -> DbResult<u64> {
     let mut count = 0;
-    for mut row in db.rows(ids, values).await? {
-        let id: String = row.take(0)?;
+    for id in db.find(ids, values, |row| row.take::<String>(0)).await? {
         db.execute(DELETE_ITEMS, &values![&id]).await?;
         db.execute(CLOSE_LIST, &values![&id]).await?;
         delete_events(db, &id).await?;

@@ -12,9 +12,10 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::{AdminServer, TestStorage};
+use crate::server::harness::send_signal;
 
 /// How long an operation waits for the database, before and after the stop signal.
-const HELD: Duration = Duration::from_millis(500);
+const HELD: Duration = Duration::from_secs(1);
 
 /// Locks a database file against writes, until the returned process ends.
 fn lock(file: &Path) -> Result<Child> {
@@ -40,7 +41,7 @@ async fn admin_stop_completes_running_operations() -> Result<()> {
             let held = tokio::time::timeout(HELD, &mut request).await;
             ensure!(held.is_err(), "the operation was not held");
             let request = is_connected.then_some(request);
-            Command::new("kill").args(["-TERM", &admin.server.pid().to_string()]).status()?;
+            send_signal(admin.server.pid(), "TERM")?;
             tokio::time::sleep(HELD).await;
             // The end of its input ends sqlite3.
             drop(holder.stdin.take());

@@ -34,7 +34,7 @@ async fn large_job_survives_repeated_kills_and_charges_each_transcript_once() ->
     let videos = videos("many-", items);
     let silent: Vec<&str> = videos.iter().skip(9).step_by(10).map(String::as_str).collect();
     let good = items - silent.len();
-    let proxy = start_platform(&videos, &silent, delayed(50))?;
+    let proxy = start_platform(&videos, &silent, delayed(150))?;
     let fixture = PostgresFixture::new(Some(&proxy))?.with(&[
         ("VERBATIM_PLANS__FREE__REQUESTS_PER_MINUTE", "100000"),
         ("VERBATIM_PLANS__FREE__CREDITS", &items.to_string()),

@@ -1,7 +1,5 @@
 //! An issuer of entitlements: it sells plans elsewhere and signs proofs.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use anyhow::{Result, anyhow};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use ring::{
@@ -9,6 +7,8 @@ use ring::{
     signature::{Ed25519KeyPair, KeyPair as _},
 };
 use serde_json::{Value, json};
+
+use crate::stripe::fake::now_s;
 
 pub(crate) struct TestIssuer(Ed25519KeyPair);
 
@@ -28,7 +28,7 @@ impl TestIssuer {
 
     /// A proof of the plan "plus" for a subject, valid for this many seconds from now.
     pub(crate) fn plus(&self, subject: &str, seconds: i64) -> String {
-        self.sign(&json!({ "sub": subject, "plan": "plus", "exp": now() + seconds }))
+        self.sign(&json!({ "sub": subject, "plan": "plus", "exp": now_s() + seconds }))
     }
 
     /// A token with these claims.
@@ -43,10 +43,4 @@ impl TestIssuer {
         let tag = self.0.sign(message.as_bytes());
         format!("{message}.{}", URL_SAFE_NO_PAD.encode(tag.as_ref()))
     }
-}
-
-/// The current time, in seconds since 1970.
-pub(crate) fn now() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
 }

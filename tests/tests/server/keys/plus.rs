@@ -1,15 +1,18 @@
 //! Keys of a paid plan: creation, end, renewal, and invalid proofs.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{call, issuer::TestIssuer, issuer::now, mint, mint_key, serve};
-use crate::server::{
-    harness::{ServerFixture, borrow_settings, run, verbatim},
-    platform::{platform_settings, start_platform},
+use super::{call, issuer::TestIssuer, mint, mint_key, serve};
+use crate::{
+    server::{
+        harness::{ServerFixture, borrow_settings, run, verbatim, wait_until},
+        platform::{platform_settings, start_platform},
+    },
+    stripe::fake::now_s,
 };
 
 const VIDEO: &str = "dyke-walk-0";
@@ -17,17 +20,13 @@ const ME: &str = "/api/keys/me";
 
 /// Waits until a key has this plan.
 async fn wait_for_plan(server: &ServerFixture, key: &str, plan: &str) -> Result<Value> {
-    let deadline = Instant::now() + Duration::from_secs(30);
-    loop {
-        let status = server.get_as(key, ME).await?.json();
-        if status["plan"] == plan {
-            return Ok(status);
-        }
-        if Instant::now() > deadline {
-            bail!("the plan of the key did not become {plan}: {status}");
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    let mut status = Value::Null;
+    wait_until(&format!("the plan of the key did not become {plan}"), async || {
+        status = server.get_as(key, ME).await?.json();
+        Ok(status["plan"] == plan)
+    })
+    .await?;
+    Ok(status)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -97,7 +96,7 @@ async fn plus_invalid_proof_creates_free_key() -> Result<()> {
     let many =
         [("VERBATIM_LIMITS__MINT_PER_NETWORK_PER_DAY", "1000"), ("VERBATIM_ENTITLEMENT__AUDIENCE", "v")];
     let server = serve(&data, &issuer, &many)?;
-    let good = json!({ "sub": "ann", "plan": "plus", "exp": now() + 3600, "aud": "v" });
+    let good = json!({ "sub": "ann", "plan": "plus", "exp": now_s() + 3600, "aud": "v" });
     let with = |name: &str, value: Value| {
         let mut claims = good.clone();
         claims[name] = value;
@@ -115,8 +114,8 @@ async fn plus_invalid_proof_creates_free_key() -> Result<()> {
         whole.replace('.', "_"),
         format!("Bearer {whole}"),
         "plus".to_owned(),
-        with("exp", json!(now() - 120)),
-        with("nbf", json!(now() + 3600)),
+        with("exp", json!(now_s() - 120)),
+        with("nbf", json!(now_s() + 3600)),
         with("plan", json!("plus_inactive")),
         with("aud", json!("elsewhere")),
         with("sub", json!("")),

@@ -143,8 +143,15 @@ async fn metrics_equal_performed_requests() -> Result<()> {
     let sent = server.send(Method::POST, "/health", &[], "").await?;
     assert_eq!(sent.status, 405);
 
-    wait_until("mails are still queued", async || {
-        Ok(observed.scrape().await?.sum("verbatim_mail_queued", &[]) == 0.0)
+    // Mails are sent, and holds released, after the response.
+    wait_until("mails are queued or holds open", async || {
+        let figures = observed.scrape().await?;
+        let sum = |name: &str, labels: &[(&str, &str)]| figures.sum(name, labels);
+        let settled =
+            ["settle", "release"].map(|step| sum("verbatim_ledger_operations_total", &[("step", step)]));
+        Ok(sum("verbatim_mail_queued", &[]) == 0.0
+            && sum("verbatim_mail_attempts_total", &[]) >= 1.0
+            && settled.iter().sum::<f64>() >= 5.0)
     })
     .await?;
     let figures = observed.scrape().await?;

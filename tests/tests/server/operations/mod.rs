@@ -64,6 +64,16 @@ impl ObservedServer {
         send_once(&self.metrics_address, Method::GET, path).await
     }
 
+    /// The sum of the samples whose line begins with this text.
+    pub(crate) async fn figure(&self, name: &str) -> Result<f64> {
+        let reply = self.get("/metrics").await?;
+        ensure!(reply.status == StatusCode::OK, "{}", reply.text());
+        let text = reply.text();
+        let values =
+            text.lines().filter(|line| line.starts_with(name)).filter_map(|line| line.rsplit(' ').next());
+        Ok(values.filter_map(|value| value.parse::<f64>().ok()).sum())
+    }
+
     /// The metrics, parsed by Prometheus' own parser.
     pub(crate) async fn scrape(&self) -> Result<ScrapedFigures> {
         let reply = self.get("/metrics").await?;

@@ -1,7 +1,5 @@
 //! The readiness endpoint of a server.
 
-use std::process::Command;
-
 use anyhow::Result;
 use http::Method;
 use serde_json::json;
@@ -9,12 +7,12 @@ use tempfile::TempDir;
 use verbatim_tests_postgres::{Cluster, Durability};
 
 use super::ObservedServer;
-use crate::server::harness::wait_until;
+use crate::server::harness::{send_signal, wait_until};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn readiness_is_503_during_stop_delay() -> Result<()> {
     let data = TempDir::new()?;
-    let mut observed = ObservedServer::start(&data, &[("VERBATIM_SERVER__STOP_DELAY", "5s")]).await?;
+    let mut observed = ObservedServer::start(&data, &[("VERBATIM_SERVER__STOP_DELAY", "15s")]).await?;
     for path in ["/healthz", "/health", "/readyz"] {
         let reply = observed.server.get(path).await?;
         assert_eq!(reply.status, 200, "{path}: {}", reply.text());
@@ -26,7 +24,7 @@ async fn readiness_is_503_during_stop_delay() -> Result<()> {
     assert_eq!(observed.get("/readyz").await?.json(), ready);
     assert_eq!(observed.get("/readyz").await?.header("cache-control"), "no-store");
 
-    Command::new("kill").args(["-TERM", &observed.server.pid().to_string()]).status()?;
+    send_signal(observed.server.pid(), "TERM")?;
     wait_until("the server is still ready", async || Ok(observed.get("/readyz").await?.status == 503))
         .await?;
     assert_eq!(observed.server.get("/readyz").await?.json()["stopping"], true);

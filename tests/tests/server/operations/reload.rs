@@ -24,7 +24,9 @@ use verbatim_tests::replay::ReplayProxy;
 
 use super::ObservedServer;
 use crate::server::{
-    harness::{ServerFixture, ServerReply, audit_ledger, create_keys, send_once_with, wait_until},
+    harness::{
+        ServerFixture, ServerReply, audit_ledger, create_keys, send_once_with, send_signal, wait_until,
+    },
     platform::{fetch_count, gated_platform, start_platform},
     v1::mail_client::{MailClient, create_account, remaining_credits},
 };
@@ -85,14 +87,21 @@ impl ReloadFixture {
         .await
     }
 
-    /// The sum of the samples whose line begins with this text.
     async fn figure(&self, name: &str) -> Result<f64> {
-        let reply = self.observed.get("/metrics").await?;
-        ensure!(reply.status == 200, "{}", reply.text());
-        let text = reply.text();
-        let values =
-            text.lines().filter(|line| line.starts_with(name)).filter_map(|line| line.rsplit(' ').next());
-        Ok(values.filter_map(|value| value.parse::<f64>().ok()).sum())
+        self.observed.figure(name).await
+    }
+
+    /// Toggles the log level, and waits for the line of this toggle: the `count`th with this level.
+    async fn toggle_log_level(&self, level: &str, count: usize) -> Result<()> {
+        self.signal("USR1")?;
+        let line = format!("log level changed by a signal level={level}");
+        wait_until(&line, async || Ok(self.observed.log()?.matches(&line).count() >= count)).await
+    }
+
+    /// Waits until a request is logged. The log then has all earlier lines too.
+    async fn wait_until_logged(&self, path: &str) -> Result<String> {
+        self.server().get(path).await?;
+        self.observed.wait_for_log(&format!(" {path} ")).await
     }
 
     /// Reloads once for each number. Returns the median of the resident memory, in bytes: one figure is up to
@@ -127,12 +136,6 @@ impl ReloadFixture {
         }
         Ok(most)
     }
-}
-
-fn send_signal(pid: u32, name: &str) -> Result<()> {
-    let status = Command::new("kill").args([format!("-{name}"), pid.to_string()]).status()?;
-    ensure!(status.success(), "kill: {status}");
-    Ok(())
 }
 
 /// The status of a request for this host, over a new connection.
@@ -309,9 +312,8 @@ async fn reload_refuses_settings_that_need_restart() -> Result<()> {
         let sentence = format!("{name} was changed, but needs a restart: its old value is still used");
         fixture.observed.wait_for_log(&sentence).await?;
     }
-    let log = fixture.observed.log()?;
+    let log = fixture.observed.wait_for_log("limits.misses_per_network_per_minute").await?;
     assert_eq!(log.matches("needs a restart").count(), 2, "{log}");
-    assert!(log.contains("limits.misses_per_network_per_minute"), "{log}");
     assert!(!log.contains("vbk_"), "{log}");
     // The others took effect.
     assert_eq!(fixture.misses_until_limit(10).await?, 2);
@@ -385,39 +387,35 @@ async fn reload_refuses_what_next_start_refuses() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn log_level_follows_reload_and_user_signal() -> Result<()> {
     let mut fixture = ReloadFixture::start(None, "").await?;
-    let is_logged = async |path: &str| -> Result<bool> {
-        fixture.server().get(path).await?;
-        // Lines are written in order: the second line is written after the first.
-        fixture.server().get(path).await?;
-        tokio::time::sleep(Duration::from_millis(200)).await;
-        Ok(fixture.observed.log()?.contains(path))
-    };
-    assert!(is_logged("/at-info").await?);
+    fixture.wait_until_logged("/at-info").await?;
     fixture.reload("log.level = \"error\"\n").await?;
-    assert!(!is_logged("/at-error").await?);
+    fixture.server().get("/at-error").await?;
     // A refused setting is a warning, so it is not logged.
     fixture.reload("log.level = \"error\"\nlimits.wait = \"1s\"\n").await?;
     fixture.signal("USR2")?;
-    fixture.signal("USR1")?;
-    fixture.observed.wait_for_log("log level changed by a signal").await?;
-    assert!(is_logged("/at-debug").await?);
-    assert!(!fixture.observed.log()?.contains("needs a restart"), "{}", fixture.observed.log()?);
-    fixture.signal("USR1")?;
-    wait_until("the log is not silent", async || {
-        let path = format!("/second-{}", std::time::UNIX_EPOCH.elapsed()?.as_nanos());
-        Ok(!is_logged(&path).await?)
-    })
-    .await?;
-    fixture.signal("USR1")?;
-    wait_until("the log is silent", async || {
-        let path = format!("/third-{}", std::time::UNIX_EPOCH.elapsed()?.as_nanos());
-        is_logged(&path).await
-    })
-    .await?;
-    fixture.reload("log.level = \"error\"\n").await?;
-    assert!(!is_logged("/after-reload").await?);
+    fixture.toggle_log_level("DEBUG", 1).await?;
+    let log = fixture.wait_until_logged("/at-debug").await?;
+    assert!(!log.contains("/at-error") && !log.contains("needs a restart"), "{log}");
     fixture.reload("log.level = \"info\"\n").await?;
-    assert!(is_logged("/at-info-again").await?);
+    // Health checks are logged at debug.
+    fixture.server().get("/health").await?;
+    let log = fixture.wait_until_logged("/at-info-again").await?;
+    assert!(!log.contains(" /health "), "a reload leaves the level of the signal: {log}");
+    fixture.toggle_log_level("DEBUG", 2).await?;
+    fixture.wait_until_logged("/health").await?;
+    fixture.toggle_log_level("INFO", 1).await?;
+    fixture.server().get("/healthz").await?;
+    let log = fixture.wait_until_logged("/after-signals").await?;
+    assert!(!log.contains(" /healthz "), "the second signal leaves the level of the first one: {log}");
+    // The second signal restores the level of the settings.
+    fixture.reload("log.level = \"trace\"\n").await?;
+    fixture.toggle_log_level("DEBUG", 3).await?;
+    fixture.toggle_log_level("TRACE", 1).await?;
+    fixture.reload("log.level = \"error\"\n").await?;
+    fixture.server().get("/after-reload").await?;
+    fixture.reload("log.level = \"info\"\n").await?;
+    let log = fixture.wait_until_logged("/at-last").await?;
+    assert!(!log.contains("/after-reload"), "{log}");
     assert!(fixture.observed.server.stop()?.success());
     Ok(())
 }

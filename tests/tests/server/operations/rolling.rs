@@ -1,7 +1,6 @@
 //! Servers on one database are replaced one after the other without a failed request.
 
 use std::{
-    process::Command,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
@@ -101,8 +100,7 @@ async fn rolling_restart_fails_no_request() -> Result<()> {
     for (index, server) in servers.iter_mut().enumerate() {
         let before = balancer.answered.load(Relaxed);
         wait_until("too few responses", async || Ok(balancer.answered.load(Relaxed) > before + 20)).await?;
-        Command::new("kill").args(["-TERM", &server.pid().to_string()]).status()?;
-        let ended = tokio::task::block_in_place(|| server.wait())?;
+        let ended = tokio::task::block_in_place(|| server.stop())?;
         assert!(ended.success(), "{ended}");
         *server = ServerFixture::start(&data, &settings)?;
         balancer.servers()[index] = (server.address().to_owned(), false);

@@ -1,6 +1,6 @@
 //! Purges of shared caches by servers on one archive: whose hook fails, after many changes, and without leader leases.
 
-use std::{path::PathBuf, time::Duration};
+use std::path::PathBuf;
 
 use anyhow::{Result, ensure};
 use tempfile::TempDir;
@@ -64,6 +64,25 @@ impl PurgeFixture {
         wait_until(query, async || Ok(psql(&database.url, query)?.trim() == "0")).await
     }
 
+    /// Waits for two whole rounds of the only server: it lists the changed videos in each.
+    async fn wait_for_rounds(&self) -> Result<()> {
+        let latest = || -> Result<f64> {
+            let query = "SELECT coalesce(max(extract(epoch FROM query_start)), 0) FROM pg_stat_activity
+                WHERE datname = current_database() AND query LIKE '%changed_videos%' AND pid <> pg_backend_pid()";
+            Ok(psql(&self.archive.url, query)?.trim().parse()?)
+        };
+        let mut last = latest()?;
+        for _ in 0..3 {
+            wait_until("no round", async || {
+                let (before, now) = (last, latest()?);
+                last = before.max(now);
+                Ok(now > before)
+            })
+            .await?;
+        }
+        Ok(())
+    }
+
     /// Waits until the hook was called twice and no changed video is left.
     async fn wait_until_purged(&self, hook: &FakeService) -> Result<()> {
         wait_until("no purge and second purge", async || Ok(hook.requests().len() >= 2)).await?;
@@ -82,14 +101,15 @@ async fn failing_hook_of_one_server_stops_no_purge_by_another() -> Result<()> {
     fixture.withdraw()?;
     let _failing_server = fixture.start_server("failing", &failing)?;
     wait_until("the failing hook is not called", async || Ok(!failing.requests().is_empty())).await?;
-    let _working_server = fixture.start_server("working", &working)?;
+    let mut working_server = fixture.start_server("working", &working)?;
     fixture.wait_until_purged(&working).await?;
     // A server that is killed now delays no later purge.
     let held = "SELECT count(*) FROM turns
         WHERE name = 'cache-purges' AND until > extract(epoch FROM clock_timestamp()) * 1000";
     fixture.wait_until_zero(&fixture.main, held).await?;
-    // The failing server finds nothing to purge. Its pause may be longer: then this shows nothing.
-    tokio::time::sleep(Duration::from_secs(5)).await;
+    ensure!(working_server.stop()?.success());
+    // The failing server finds nothing to purge.
+    fixture.wait_for_rounds().await?;
     let log = std::fs::read_to_string(fixture.log("failing"))?;
     ensure!(log.contains("cache purge failed") && !log.contains("cache purge works again"), "{log}");
     Ok(())

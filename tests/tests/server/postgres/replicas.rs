@@ -1,6 +1,6 @@
 //! State shared by several servers on one database.
 
-use std::{process::Command, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use anyhow::Result;
 use http::Method;
@@ -9,7 +9,7 @@ use tokio::{sync::Semaphore, task::JoinSet};
 
 use super::PostgresFixture;
 use crate::server::{
-    harness::{audit_ledger, create_keys_with, psql, run_ok, verbatim_with, wait_until},
+    harness::{audit_ledger, create_keys_with, psql, run_ok, send_signal, verbatim_with, wait_until},
     platform::{fetch_count, gated_platform, start_platform},
     v1::mail_client::{MailClient, create_account, key_from, remaining_credits},
 };
@@ -162,7 +162,7 @@ async fn fetch_of_killed_server_is_done_by_another() -> Result<()> {
         tokio::spawn(async move { server.get_as(&key, &path).await })
     };
     wait_until("no fetch has started", async || Ok(fetch_count(&proxy, VIDEO) > 0)).await?;
-    Command::new("kill").args(["-KILL", &servers[0].pid().to_string()]).status()?;
+    send_signal(servers[0].pid(), "KILL")?;
     assert!(killed.await?.is_err(), "a killed server responded");
     gate.add_permits(1_000);
     let body = servers[1].get_as(&key, &path).await?.json();

@@ -46,7 +46,7 @@ async fn check_outage(fail: fn(&Cluster) -> Result<()>, mend: fn(&Cluster) -> Re
         ("VERBATIM_STORAGE__URL".to_owned(), database.url.clone()),
         ("VERBATIM_STORAGE__TIMEOUT".to_owned(), "2s".to_owned()),
         ("VERBATIM_STORAGE__CONNECT_TIMEOUT".to_owned(), "1s".to_owned()),
-        ("VERBATIM_ARCHIVE__SERVE_STALE".to_owned(), "8s".to_owned()),
+        ("VERBATIM_ARCHIVE__SERVE_STALE".to_owned(), "20s".to_owned()),
     ]);
     for video in [VIDEO, WITHDRAWN] {
         command(&data, &database, &["import", "-", "--video", video], WORDS)?;

@@ -17,13 +17,11 @@ use verbatim_tests_postgres::Cluster;
 
 use super::{ProxyFixture, example, free_port};
 use crate::server::{
-    harness::{ServerFixture, borrow_settings, create_keys_with, wait_until},
+    harness::{ServerFixture, borrow_settings, create_keys_with, verbatim_with, wait_until},
     platform::{platform_settings, start_platform},
 };
 
 const VIDEOS: [&str; 3] = ["dyke-walk-0", "dyke-walk-1", "dyke-walk-2"];
-/// After a start, until the balancer uses the server.
-const SETTLE: Duration = Duration::from_secs(3);
 const CLIENTS: usize = 4;
 
 /// Requests through the balancer until the test is over.
@@ -76,14 +74,20 @@ async fn check_rolling_restart(
     let mut settings = platform_settings(&platform);
     for (name, value) in [
         ("VERBATIM_STORAGE__URL", &*database.url),
-        ("VERBATIM_SERVER__STOP_DELAY", "2s"),
+        // As the examples say: longer than the checks of the balancers.
+        ("VERBATIM_SERVER__STOP_DELAY", "5s"),
+        ("VERBATIM_LOG__LEVEL", "info"),
         ("VERBATIM_SERVER__BASE_URL", "http://localhost"),
         ("VERBATIM_SERVER__TRUSTED_PROXIES", "127.0.0.1"),
     ] {
         settings.push((name.to_owned(), value.to_owned()));
     }
     let settings = borrow_settings(&settings);
-    let start = |index: usize| ServerFixture::start_at(&data, listen[index], &settings);
+    let logs = [data.path().join("log-0"), data.path().join("log-1")];
+    let start = |index: usize| {
+        let command = verbatim_with(data.path(), &settings, &["serve", "--listen", listen[index]]);
+        ServerFixture::start_command(command, &logs[index])
+    };
     let mut servers = [start(0)?, start(1)?];
     let key = create_keys_with(&data, 1, &settings)?.remove(0);
     let proxy = Arc::new(start_proxy().await?);
@@ -104,7 +108,11 @@ async fn check_rolling_restart(
         assert!(ended.success(), "{ended}");
         load.answer_more().await?;
         *server = start(index)?;
-        tokio::time::sleep(SETTLE).await;
+        // Health checks are not logged.
+        wait_until("the balancer does not use the server", async || {
+            Ok(fs::read_to_string(&logs[index])?.contains(" /api/transcript "))
+        })
+        .await?;
     }
     load.answer_more().await?;
     load.over.store(true, Relaxed);

@@ -10,6 +10,7 @@ use std::{
     net::TcpListener,
     path::Path,
     process::{Child, Command, Stdio},
+    sync::atomic::{AtomicU32, Ordering::Relaxed},
     time::{Duration, Instant},
 };
 
@@ -25,9 +26,15 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 /// The programs are in folders that only root has in its path.
 const SYSTEM_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// A port that was free just now: these programs do not report a port that the system chose.
+/// A port that is free: these programs do not report a port that the system chose.
+///
+/// It is below the ports that Linux gives to other sockets, which could take it until the program listens.
 fn free_port() -> Result<u16> {
-    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
+    static CHOSEN: AtomicU32 = AtomicU32::new(0);
+    let mut ports =
+        (0..12_000).map(|_| std::process::id().wrapping_add(CHOSEN.fetch_add(1, Relaxed)) % 12_000);
+    let is_free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
+    ports.find_map(|port| u16::try_from(20_000 + port).ok().filter(is_free)).context("no port is free")
 }
 
 /// An example of the folder `deploy`, with these texts replaced. Each must occur in it.

@@ -386,7 +386,7 @@ async fn account_page_purchase_is_one_order_and_one_receipt() -> Result<()> {
     let order = path.split('/').nth(2).context("no order")?.to_owned();
     let receipt = outbox.next().await?;
     // The receipt has the language of the page with the button.
-    for part in ["Subject: Ihr Beleg von Verbatim", "Gekauft: 2000 Credits. Preis: $20.00.", &order] {
+    for part in ["Subject: Ihr Beleg von Verbatim", "Gekauft: 2.000 Credits. Preis: 20,00\u{a0}$.", &order] {
         assert!(receipt.replace("\r\n", " ").contains(part), "{part}: {receipt}");
     }
     let status = browser.get(&format!("/checkout/{order}")).await?.text();

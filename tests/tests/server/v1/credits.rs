@@ -23,18 +23,26 @@ use verbatim_tests::replay::ReplayProxy;
 
 use super::mail_client::{MailClient, create_account, remaining_credits};
 use crate::server::{
-    harness::{ServerFixture, audit_ledger, wait_until},
+    harness::{ServerFixture, audit_ledger, borrow_settings, send_signal, wait_until},
     kill_restart::check_ledger,
-    platform::{fetch_count, gated_platform, serve_platform, start_platform},
+    operations::ObservedServer,
+    platform::{fetch_count, gated_platform, platform_settings, serve_platform, start_platform},
 };
+
+/// Settings for this many credits per account.
+fn settings(credits: &str) -> [(&str, &str); 2] {
+    [("VERBATIM_PLANS__FREE__CREDITS", credits), ("VERBATIM_PLANS__FREE__REQUESTS_PER_MINUTE", "10000")]
+}
 
 /// A server with this platform and this many credits per account.
 fn serve(data: &TempDir, proxy: &ReplayProxy, credits: u64) -> Result<ServerFixture> {
-    let settings = [
-        ("VERBATIM_PLANS__FREE__CREDITS", &*credits.to_string()),
-        ("VERBATIM_PLANS__FREE__REQUESTS_PER_MINUTE", "10000"),
-    ];
-    serve_platform(data, proxy, &settings)
+    serve_platform(data, proxy, &settings(&credits.to_string()))
+}
+
+/// As [`serve`], with metrics.
+async fn serve_observed(data: &TempDir, proxy: &ReplayProxy, credits: &str) -> Result<ObservedServer> {
+    let platform = platform_settings(proxy);
+    ObservedServer::start(data, &[&borrow_settings(&platform)[..], &settings(credits)].concat()).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -89,10 +97,13 @@ async fn send_get(server: &ServerFixture, path: &str, key: &str, header_lines: &
     Ok(stream)
 }
 
-/// Closes connections, and gives the server the time to notice.
-async fn disconnect(streams: Vec<TcpStream>) {
+/// Closes connections, and waits until the server has closed them too.
+async fn disconnect(observed: &ObservedServer, streams: Vec<TcpStream>) -> Result<()> {
+    let open = async || observed.figure("verbatim_http_connections").await;
+    let others = open().await? - streams.len() as f64;
+    ensure!(others >= 0.0, "the server has closed a connection");
     drop(streams);
-    tokio::time::sleep(Duration::from_secs(1)).await;
+    wait_until("a connection is open", async || Ok(open().await? <= others)).await
 }
 
 /// A client that disconnects before the answer cannot get transcripts through the lookup API for nothing.
@@ -103,16 +114,18 @@ async fn credits_disconnecting_nine_times_costs_nine_credits() -> Result<()> {
     let gate = Arc::new(Semaphore::new(0));
     let proxy = gated_platform(&names, &gate)?;
     let data = TempDir::new()?;
-    let server = serve(&data, &proxy, 9)?;
-    let key = create_account(&server, &mut MailClient::new(&data), "ann@example.org").await?;
+    let observed = serve_observed(&data, &proxy, "9").await?;
+    let server = &observed.server;
+    let key = create_account(server, &mut MailClient::new(&data), "ann@example.org").await?;
     let mut streams = Vec::new();
     for video in &videos {
         let path = format!("/api/v1/transcript?video_id={video}");
-        streams.push(send_get(&server, &path, &key, "").await?);
+        streams.push(send_get(server, &path, &key, "").await?);
     }
     // Some fetches wait until others of the platform have ended.
     wait_until("no request reached the platform", async || Ok(fetch_count(&proxy, &videos[0]) == 1)).await?;
-    disconnect(streams).await;
+    wait_until("a request holds no credit", async || Ok(remaining_credits(server, &key).await? == 0)).await?;
+    disconnect(&observed, streams).await?;
     gate.add_permits(1);
     for video in &videos {
         wait_until("the transcript was not archived", async || {
@@ -120,7 +133,7 @@ async fn credits_disconnecting_nine_times_costs_nine_credits() -> Result<()> {
         })
         .await?;
     }
-    assert_eq!(remaining_credits(&server, &key).await?, 0);
+    assert_eq!(remaining_credits(server, &key).await?, 0);
     // Each transcript is delivered once more, and then there is no credit for another delivery.
     for (status, cache) in [(200, "HIT"), (402, "")] {
         for video in &videos {
@@ -130,7 +143,7 @@ async fn credits_disconnecting_nine_times_costs_nine_credits() -> Result<()> {
         }
     }
     assert!(videos.iter().all(|video| fetch_count(&proxy, video) == 1));
-    drop(server);
+    drop(observed);
     audit_ledger(data.path(), &[])
 }
 
@@ -140,23 +153,24 @@ async fn credits_disconnected_client_is_charged_and_repeat_is_prepaid() -> Resul
     let gate = Arc::new(Semaphore::new(0));
     let proxy = gated_platform(&[VIDEO], &gate)?;
     let data = TempDir::new()?;
-    let server = serve(&data, &proxy, 200)?;
-    let key = create_account(&server, &mut MailClient::new(&data), "ann@example.org").await?;
+    let observed = serve_observed(&data, &proxy, "200").await?;
+    let server = &observed.server;
+    let key = create_account(server, &mut MailClient::new(&data), "ann@example.org").await?;
 
     let path = format!("/api/v1/transcript?video_id={VIDEO}");
-    let stream = send_get(&server, &path, &key, "idempotency-key: left\r\n").await?;
+    let stream = send_get(server, &path, &key, "idempotency-key: left\r\n").await?;
     wait_until("no request reached the platform", async || Ok(fetch_count(&proxy, VIDEO) == 1)).await?;
-    disconnect(vec![stream]).await;
+    disconnect(&observed, vec![stream]).await?;
     gate.add_permits(1);
     wait_until("the transcript was not archived", async || {
         Ok(server.get(&format!("/api/transcript?v={VIDEO}")).await?.json()["available"] == json!(true))
     })
     .await?;
-    assert_eq!(remaining_credits(&server, &key).await?, 199);
+    assert_eq!(remaining_credits(server, &key).await?, 199);
     // The repeat gets the transcript that the first request paid for.
     let reply = server.send_as(&key, Method::GET, &path, &[("idempotency-key", "left")], "").await?;
     assert_eq!((reply.status.as_u16(), reply.header("x-cache")), (200, "HIT"), "{}", reply.text());
-    assert_eq!((remaining_credits(&server, &key).await?, fetch_count(&proxy, VIDEO)), (199, 1));
+    assert_eq!((remaining_credits(server, &key).await?, fetch_count(&proxy, VIDEO)), (199, 1));
 
     // A client that waits for the response on the same connection is charged once.
     let mut stream = TcpStream::connect(server.address()).await?;
@@ -167,8 +181,8 @@ async fn credits_disconnected_client_is_charged_and_repeat_is_prepaid() -> Resul
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).await?;
     assert!(answer.starts_with(b"HTTP/1.1 200 "), "{}", String::from_utf8_lossy(&answer));
-    assert_eq!(remaining_credits(&server, &key).await?, 198);
-    drop(server);
+    assert_eq!(remaining_credits(server, &key).await?, 198);
+    drop(observed);
     audit_ledger(data.path(), &[])
 }
 
@@ -189,7 +203,7 @@ async fn credits_held_by_killed_server_return_and_repeat_charges_once() -> Resul
     wait_until("no credit was held", async || Ok(remaining_credits(&server, &key).await? == 199)).await?;
     let busy = server.send_as(&key, Method::GET, &path, &headers, "").await?;
     assert_eq!(busy.status, StatusCode::CONFLICT, "{}", busy.text());
-    std::process::Command::new("kill").args(["-KILL", &server.pid().to_string()]).status()?;
+    send_signal(server.pid(), "KILL")?;
     assert!(!waiting.await?, "a killed server responded");
     drop(server);
     audit_ledger(data.path(), &[])?;
@@ -253,7 +267,7 @@ async fn credits_killed_server_charges_each_delivery_once() -> Result<()> {
         for _ in 0..round * 3 {
             delivered_indexes.extend(callers.join_next().await.transpose()?.flatten());
         }
-        std::process::Command::new("kill").args(["-KILL", &server.pid().to_string()]).status()?;
+        send_signal(server.pid(), "KILL")?;
         while let Some(index) = callers.join_next().await {
             delivered_indexes.extend(index?);
         }

@@ -65,7 +65,8 @@ async fn registration_with_stalled_mail_server_is_fast() -> Result<()> {
         let reply = register(&server, &format!("{n}@example.org")).await?;
         assert_eq!(reply.status, 200, "{}", reply.text());
     }
-    assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
+    // Less than the timeout of one greeting.
+    assert!(started.elapsed() < Duration::from_secs(25), "{:?}", started.elapsed());
     // The killed server has sent none of the mails; the next one sends all when their leases have expired.
     drop(server);
     smtpd.mode("accept")?;

@@ -3,18 +3,14 @@
 use std::{
     collections::BTreeSet,
     path::{Path, PathBuf},
-    time::{Duration, Instant},
 };
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, ensure};
 use http::Method;
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::server::harness::{ServerFixture, ServerReply};
-
-/// Timeout of a mail.
-const MAIL_TIMEOUT: Duration = Duration::from_secs(30);
+use crate::server::harness::{ServerFixture, ServerReply, wait_until};
 
 /// The outbox folder of a server without a mail server.
 pub(crate) struct MailClient {
@@ -32,20 +28,16 @@ impl MailClient {
 
     /// Waits for the next mail.
     pub(crate) async fn next(&mut self) -> Result<String> {
-        let deadline = Instant::now() + MAIL_TIMEOUT;
-        loop {
-            if let Some(mail) =
-                list_mails(&self.folder).into_iter().find(|mail| !self.read_mails.contains(mail))
-            {
-                let text = std::fs::read_to_string(&mail)?;
-                self.read_mails.insert(mail);
-                return Ok(text);
-            }
-            if Instant::now() > deadline {
-                bail!("no mail arrived");
-            }
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        let mut next = None;
+        wait_until("no mail arrived", async || {
+            next = list_mails(&self.folder).into_iter().find(|mail| !self.read_mails.contains(mail));
+            Ok(next.is_some())
+        })
+        .await?;
+        let mail = next.context("no mail")?;
+        let text = std::fs::read_to_string(&mail)?;
+        self.read_mails.insert(mail);
+        Ok(text)
     }
 }
 

@@ -18,7 +18,7 @@ use crate::{
     debug_fields,
     directory::Account,
     engine::FailureReason,
-    error::{Error, ErrorKind, Result, Retry},
+    error::{Error, ErrorKind, Result},
     ids::{AccountId, Cursor, JobId},
     limits::{HOUR_MS, LimitRequest, MINUTE_MS},
     page::{Page, PageRequest},
@@ -29,8 +29,8 @@ use crate::{
 };
 
 /// The message of a server that reads no lists of YouTube.
-const NO_LISTER: &str = "This server does not read playlists, channels and searches: none of its sources requests YouTube itself. Send the links of \
-     the videos in urls.";
+const NO_LISTER: &str = "This server does not read playlists, channels and searches: none of its sources requests \
+                         YouTube itself. Send the links of the videos in urls.";
 /// The longest id of a job in a request.
 const ID_MAX: usize = 64;
 /// Pages of lists that an account may read outside its jobs in a minute: those of one long list.
@@ -192,16 +192,11 @@ impl AccountJobs {
             JobSource::List(list) => (Job::of_list(id, account_id, params.lang, list, now), Vec::new()),
         };
         let job = Job { callback_url: params.callback_url, ..job };
-        if guard.has_idempotency_key() {
-            for earlier in earlier {
-                let found = self.context.retry_store(|| self.store.job(&earlier)).await;
-                let is_repeated =
-                    |job: &Job| job.account == account.id && now.since(job.created_at) < REPEAT_WINDOW;
-                if let Some(stored) = found.map_err(V1Error::from_store_error)?.filter(is_repeated) {
-                    self.check_same_request(&stored, &job, &items, names_limit).await?;
-                    return self.view(account, stored).await;
-                }
-            }
+        if guard.has_idempotency_key()
+            && let Some(stored) = self.find_earlier(&account.id, &earlier, now).await?
+        {
+            self.check_same_request(&stored, &job, &items, names_limit).await?;
+            return self.view(account, stored).await;
         }
         let limits = self.limits();
         let create = || self.store.create(job.clone(), items.clone(), limits);
@@ -218,6 +213,24 @@ impl AccountJobs {
         self.discard_if_erased(account).await?;
         self.wake.notify_one();
         self.view(account, job).await
+    }
+
+    /// The job that an earlier attempt at the request stored under one of these ids.
+    async fn find_earlier(
+        &self,
+        account: &AccountId,
+        ids: &[JobId],
+        now: Timestamp,
+    ) -> Result<Option<Job>, V1Error> {
+        for id in ids {
+            let found = self.context.retry_store(|| self.store.job(id)).await;
+            let is_repeated =
+                |job: &Job| job.account == *account && now.since(job.created_at) < REPEAT_WINDOW;
+            if let Some(stored) = found.map_err(V1Error::from_store_error)?.filter(is_repeated) {
+                return Ok(Some(stored));
+            }
+        }
+        Ok(None)
     }
 
     /// Checks that a stored job is of the same request as a new one with these items.
@@ -289,6 +302,29 @@ impl AccountJobs {
             Ok(JobPage { jobs, next })
         };
         self.context.task(work).await
+    }
+
+    /// The newest jobs of an account.
+    ///
+    /// # Errors
+    /// [`V1Error::Internal`].
+    pub async fn newest(self: &Arc<Self>, account: &Account, limit: u32) -> Result<Vec<Job>, V1Error> {
+        let (jobs, account) = (Arc::clone(self), account.id.clone());
+        let work = async move {
+            let page = PageRequest { limit, ..PageRequest::first() };
+            let found = jobs.context.retry_store(|| jobs.store.jobs_of(&account, page.clone())).await;
+            Ok(found.map_err(V1Error::from_store_error)?.items)
+        };
+        self.context.task(work).await
+    }
+
+    /// Cancels a job of an account: items that have not started cost nothing. A job that has ended is unchanged.
+    ///
+    /// # Errors
+    /// [`V1Error::NotFound`], also for a job of another account; [`V1Error::Internal`].
+    pub async fn cancel_for(self: &Arc<Self>, account: &Account, id: &str) -> Result<Job, V1Error> {
+        let (jobs, account, id) = (Arc::clone(self), account.clone(), id.to_owned());
+        self.context.task(async move { jobs.cancel_own(&account, &id).await }).await
     }
 
     /// Cancels a job: items that have not started cost nothing. A job that has ended is unchanged.
@@ -374,7 +410,7 @@ impl AccountJobs {
         found.filter(|job| job.account == account.id).ok_or_else(not_found)
     }
 
-    pub(super) async fn cancel_own(&self, account: &Account, id: &str) -> Result<Job, V1Error> {
+    async fn cancel_own(&self, account: &Account, id: &str) -> Result<Job, V1Error> {
         let job = self.own_job(account, id).await?;
         let now = self.context.now();
         let cancelled = self.context.retry_store(|| self.store.cancel(&job.id, now)).await;
@@ -391,7 +427,7 @@ impl AccountJobs {
     /// # Errors
     /// [`ErrorKind::NotFound`] if job or account are gone; the stores'.
     pub(in crate::accounts) async fn view_of(&self, id: &JobId) -> Result<JobView> {
-        let gone = || Error::new(ErrorKind::NotFound, Retry::Never, "the job is deleted");
+        let gone = || Error::not_found("the job is deleted");
         let job = self.context.retry_store(|| self.store.job(id)).await?.ok_or_else(gone)?;
         let account = self.account(&job.account).await?.ok_or_else(gone)?;
         let remaining = self.credits.balance(&account).await?.remaining;

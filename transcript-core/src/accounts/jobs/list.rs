@@ -51,7 +51,7 @@ pub struct ClaimedListing {
     pub attempts: u32,
     /// The number of claims of this page in a row that ended with their lease.
     pub interruptions: u32,
-    /// Since when it fails without an attempt, as that of [`super::ClaimedItem`].
+    /// The time of the first of its failures without an attempt, as that of [`super::ClaimedItem`].
     pub failing_since: Option<Timestamp>,
 }
 

@@ -199,10 +199,10 @@ pub struct ItemClaim {
 }
 
 impl ItemClaim {
-    /// Since when an item, or the page of a list, fails that was due at `due_at` and is claimed at `now`.
+    /// The time of the first failure of an item, or of the page of a list, that is claimed at `now`.
     ///
-    /// Of the time in between an hour counts at most: perhaps no server ran. That hour counts because the failing items
-    /// of a large job wait for each other, and must end.
+    /// It is `stored`, moved by the time since `due_at` that does not count. At most an hour counts, because perhaps no
+    /// server ran. That hour counts because the failing items of a large job wait for each other, and must end.
     pub fn failing_since(stored: Option<Timestamp>, due_at: Timestamp, now: Timestamp) -> Option<Timestamp> {
         let uncounted = now.since(due_at).saturating_sub(UNCLAIMED_MAX);
         stored.map(|since| since.plus(uncounted))
@@ -228,7 +228,7 @@ pub struct ClaimedItem {
     pub attempts: u32,
     /// The number of claims in a row that ended with their lease.
     pub interruptions: u32,
-    /// Since when it fails without an attempt; `None` if it does not.
+    /// The time of the first of its failures without an attempt; `None` if it does not fail.
     ///
     /// [`ItemReturn::failing_since`] and [`ItemClaim::failing_since`] count it.
     pub failing_since: Option<Timestamp>,
@@ -289,9 +289,10 @@ pub struct ItemReturn {
 }
 
 impl ItemReturn {
-    /// Since when the item fails, or the page of a list that is returned in the same way.
+    /// The time of the first failure of the item, or of the page of a list that is returned in the same way.
     ///
-    /// An attempt ends the failures before it. The time that it waits without a failure does not count.
+    /// An attempt ends the failures before it. The time in which it waits without a failure does not count: it moves
+    /// `stored`.
     pub fn failing_since(&self, stored: Option<Timestamp>, now: Timestamp) -> Option<Timestamp> {
         match (self.is_attempt, self.is_failure) {
             (true, _) => None,

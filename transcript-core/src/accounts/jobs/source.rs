@@ -150,9 +150,16 @@ pub(super) fn new_items(urls: Vec<String>) -> Vec<NewItem> {
 pub(super) fn add_message(item: &mut JobItem) {
     let is_without = |failure: &&mut ItemFailure| failure.reason == INVALID_URL && failure.message.is_empty();
     if let Some(failure) = item.failure.as_mut().filter(is_without) {
-        // A link that was stored in part may name one.
-        let message = parse_link(&item.url).err();
-        failure.message = message.unwrap_or_else(|| "The link names no video.".to_owned());
+        failure.message = match parse_link(&item.url) {
+            _ if item.url.len() > STORED_IN_PART => {
+                let max = VideoLink::LENGTH_MAX;
+                format!(
+                    "The link is too long, or names no video: send only the link of the video, of at most {max} bytes."
+                )
+            }
+            Err(message) => message,
+            Ok(_) => "The link names no video.".to_owned(),
+        };
     }
 }
 
@@ -170,6 +177,9 @@ fn parse_link(text: &str) -> Result<VideoId, String> {
         Err(error) => Err(format!("The link names no video: {error}.")),
     }
 }
+
+/// A longer stored link is one of which only a part is stored, to the last whole character.
+const STORED_IN_PART: usize = VideoLink::LENGTH_MAX - 4;
 
 /// The link as it is stored: at most the length of a link.
 fn shorten(mut url: String) -> String {

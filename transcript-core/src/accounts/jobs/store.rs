@@ -121,8 +121,8 @@ pub trait JobStore: fmt::Debug + Send + Sync + 'static {
     /// - An item is due from its due time on; that of a claimed item is the end of its lease.
     /// - The claims in a row that ended with their lease are counted ([`ClaimedItem::interruptions`]).
     /// - Accounts take turns, one item each; the items of an account are claimed job by job, in order.
-    /// - Since when an item fails follows from [`ItemClaim::failing_since`]: of the time in which it was due without a
-    ///   claim an hour counts. It is stored.
+    /// - [`ItemClaim::failing_since`] is stored. Of the time in which the item was due without a claim, at most an hour
+    ///   counts as a failure.
     /// - Accounts with as many items as [`ClaimLimits`] allows are left out.
     /// - Items of paused jobs are not claimed. Of a cancelled job only items that had started are claimed.
     async fn claim(
@@ -145,8 +145,8 @@ pub trait JobStore: fmt::Debug + Send + Sync + 'static {
     /// **Behaviour**
     /// - A paused job is due for a check when the item is due. An item of a cancelled job returns too.
     /// - It ends the claims in a row that ended with their lease.
-    /// - Since when it fails follows from [`ItemReturn::failing_since`]: an attempt ends the failures before it, and
-    ///   time in which the item only waits does not count to them.
+    /// - [`ItemReturn::failing_since`] is stored. An attempt ends the failures before it. The time in which the item only
+    ///   waits does not count as a failure.
     /// - A failure is the first one also if the stored time of the first one is after `now`: a clock that was ahead and
     ///   was corrected since stored it.
     async fn return_item(&self, claim: &ItemClaim, returned: ItemReturn, now: Timestamp) -> Result<bool>;

@@ -42,7 +42,7 @@ fn message_of_invalid_link_is_made_when_item_is_read() {
     for (url, part) in [
         ("no link", "The link names no video: "),
         ("https://vm.tiktok.com/ZMabcdefg/", "A short link does not say"),
-        (long.as_str(), "The link names no video"),
+        (long.as_str(), "The link is too long"),
     ] {
         let new = source::new_items(vec![url.to_owned()]).remove(0);
         let failure = new.video.unwrap_err();

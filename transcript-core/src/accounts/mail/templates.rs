@@ -8,7 +8,10 @@ use std::borrow::Cow;
 use html_escape::{encode_double_quoted_attribute, encode_text};
 
 use super::{MailMessage, MailTemplate, MailTexts};
-use crate::accounts::{Order, OrderItem, format_price};
+use crate::{
+    accounts::{Order, OrderItem},
+    text::one_line,
+};
 
 /// Name, URL and texts of the service, for every mail.
 #[derive(Clone, Debug, PartialEq, Eq, smart_default::SmartDefault)]
@@ -59,12 +62,12 @@ impl MailBranding {
         let (texts, base_url) = (self.texts(language), self.base_url.trim_end_matches('/'));
         let language = page_language(language, &texts).map(|tag| format!("?{tag}")).unwrap_or_default();
         let link = format!("{base_url}/account/orders/{}{language}", order.id);
-        let credits = order.credits.to_string();
+        let credits = texts.numbers.number(order.credits);
         let item = match &order.item {
             OrderItem::Pack(_) => fill(&texts.pack, &[("credits", &credits)]),
             OrderItem::Plan(plan) => fill(&texts.plan, &[("plan", plan.as_str()), ("credits", &credits)]),
         };
-        let price = format_price(order.charged_minor(), &order.currency);
+        let price = texts.numbers.price(order.charged_minor(), &order.currency);
         let date = order.created_at.to_string();
         let values = [
             ("item", item.as_str()),
@@ -91,10 +94,11 @@ impl MailBranding {
         to: String,
         link: &str,
     ) -> MailMessage {
-        let product = to_single_line(&self.product);
+        let product = one_line(&self.product);
         let service = [("product", product.as_str()), ("address", self.base_url.trim_end_matches('/'))];
         let template = MailTemplate {
-            subject: to_single_line(&fill(&template.subject, &service)),
+            // A line end would begin another header.
+            subject: one_line(&fill(&template.subject, &service)),
             request: fill(&template.request, &[&service, values].concat()),
             ..template.clone()
         };
@@ -149,7 +153,7 @@ const WIDTH: usize = 72;
 /// Wraps a paragraph. A word wider than a line gets its own line.
 fn wrap(paragraph: &str) -> String {
     let (mut text, mut width) = (String::new(), 0);
-    for word in paragraph.split_whitespace() {
+    for word in paragraph.split_ascii_whitespace() {
         let length = word.chars().count();
         if width > 0 && width + 1 + length > WIDTH {
             text.push('\n');
@@ -162,12 +166,6 @@ fn wrap(paragraph: &str) -> String {
         width += length;
     }
     text
-}
-
-/// Replaces line ends and other control characters by spaces, so that the text may stand in a header.
-fn to_single_line(text: &str) -> String {
-    let spaced: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    spaced.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -274,5 +272,7 @@ mod tests {
         assert_eq!(lines[0].len(), 69);
         assert!(lines.contains(&long.as_str()) && lines.contains(&"z"), "{text}");
         assert_eq!(wrap(" \n "), "");
+        // No line ends between an amount and its currency.
+        assert_eq!(wrap("20,00\u{a0}$"), "20,00\u{a0}$");
     }
 }

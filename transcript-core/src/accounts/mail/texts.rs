@@ -1,5 +1,7 @@
 //! What the mails say in one language.
 
+use crate::accounts::NumberFormat;
+
 /// The text of one kind of mail. Names in braces are replaced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MailTemplate {
@@ -23,6 +25,8 @@ pub struct MailTexts {
     pub language: String,
     /// Whether the language is written from right to left.
     pub is_right_to_left: bool,
+    /// Numbers and amounts of money.
+    pub numbers: NumberFormat,
     /// The first line.
     pub greeting: String,
     /// To an address without an account.
@@ -51,6 +55,7 @@ impl Default for MailTexts {
         Self {
             language: "en".to_owned(),
             is_right_to_left: false,
+            numbers: NumberFormat::default(),
             greeting: "Hello,".to_owned(),
             verify: template(VERIFY),
             recover: template(RECOVER),

@@ -11,7 +11,7 @@ use crate::{
     },
     debug_fields,
     directory::{Account, Plan},
-    error::{Error, ErrorKind, Result, Retry},
+    error::{Error, Result},
     ids::{AccountId, OrderId},
     limits::{self, DAY_MS, LimitRequest},
     retry::retry_store,
@@ -89,8 +89,8 @@ impl Payments {
     /// of any other kind of order.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] if payments are not configured; [`ErrorKind::Conflict`] if the order of this id
-    /// is paid or is another one; the errors of stores and provider.
+    /// [`crate::ErrorKind::Invalid`] if payments are not configured; [`crate::ErrorKind::Conflict`] if the order of this
+    /// id is paid or is another one; the errors of stores and provider.
     pub async fn buy(
         &self,
         buyer: &Account,
@@ -295,10 +295,10 @@ impl Payments {
 
 #[cold]
 fn account_deleted() -> Error {
-    Error::new(ErrorKind::NotFound, Retry::Never, "the account was deleted")
+    Error::not_found("the account was deleted")
 }
 
 #[cold]
 fn order_completed() -> Error {
-    Error::new(ErrorKind::Conflict, Retry::Never, "this order is completed, or is another one")
+    Error::conflict("this order is completed, or is another one")
 }

@@ -104,32 +104,10 @@ impl AccountWebhooks {
     /// Sends a leased event, and records the attempt. `None` if nothing was sent or recorded.
     async fn attempt(&self, leased: &LeasedEvent, deps: &WebhookSenderDeps) -> Option<WebhookResult> {
         let (event, attempt) = (leased.event.id(), leased.attempt);
-        // What has ended each server so far is not prepared once more.
-        let is_exhausted = leased.lease > LEASES_MAX;
-        let prepared = match is_exhausted {
-            true => Err(Error::unavailable("the server could not send the event for a day")),
-            false => self.post(leased, deps.body).await,
-        };
-        let (sent, is_last) = match prepared {
-            Ok(post) => match tokio::time::timeout(ATTEMPT_TIMEOUT, deps.client.post(post)).await {
-                Ok(sent) => (sent, false),
-                Err(_) => (Err(Error::unavailable("the host did not respond in time")), false),
-            },
-            // The account was erased, or the leases are used up: no later attempt can succeed.
-            Err(error) if is_exhausted || error.kind() == ErrorKind::NotFound => (Err(error), true),
-            Err(error) => {
-                tracing::warn!(event, attempt, %error, "webhook not prepared");
-                // After an outage the lease expires, and the event is due again. Damaged data is no outage.
-                if error.kind() != ErrorKind::Corrupt {
-                    return None;
-                }
-                // The account reads this message; that of the error may name a file.
-                (Err(Error::unavailable("the server cannot read the job")), false)
-            }
-        };
+        let (sent, is_last) = self.send(leased, deps).await?;
         let (status, error) = match sent {
             Ok(status @ 200..=299) => (Some(status), None),
-            Ok(status @ 300..=399) => (
+            Ok(status @ (301..=303 | 307 | 308)) => (
                 Some(status),
                 Some(format!("the host answered with status {status}; redirects are not followed")),
             ),
@@ -153,6 +131,32 @@ impl AccountWebhooks {
             tracing::warn!(event, attempt, %error, "webhook attempt not stored");
         }
         Some(result)
+    }
+
+    /// Sends a leased event. Returns the status of the response, and whether no later attempt can succeed.
+    ///
+    /// `None` if nothing was sent, and the event is due again when its lease expires.
+    async fn send(&self, leased: &LeasedEvent, deps: &WebhookSenderDeps) -> Option<(Result<u16>, bool)> {
+        if leased.lease > LEASES_MAX {
+            // Preparing it may be what stopped each server that leased it.
+            return Some((Err(Error::unavailable("the server could not send the event for a day")), true));
+        }
+        match self.post(leased, deps.body).await {
+            Ok(post) => match tokio::time::timeout(ATTEMPT_TIMEOUT, deps.client.post(post)).await {
+                Ok(sent) => Some((sent, false)),
+                Err(_) => Some((Err(Error::unavailable("the host did not respond in time")), false)),
+            },
+            // The account was erased.
+            Err(error) if error.kind() == ErrorKind::NotFound => Some((Err(error), true)),
+            Err(error) => {
+                let (event, attempt) = (leased.event.id(), leased.attempt);
+                tracing::warn!(event, attempt, %error, "webhook not prepared");
+                // An outage ends; damaged data stays.
+                let is_damaged = error.kind() == ErrorKind::Corrupt;
+                // The account reads this message; that of the error may name a file.
+                is_damaged.then(|| (Err(Error::unavailable("the server cannot read the job")), false))
+            }
+        }
     }
 
     /// The signed request of an event. It shows the job as it is now.

@@ -157,7 +157,7 @@ impl KeyValueStore for DetachedStore {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn key_value_change_waits_for_write_of_dropped_caller() {
     let archive = KeyValueArchive::new(Arc::new(DetachedStore::default()));
     let put = request("aaaaaaaaaaa", "Hello.", &["en"]);

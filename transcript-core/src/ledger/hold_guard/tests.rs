@@ -7,7 +7,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use tokio::{runtime::Handle, time::Instant};
+use tokio::runtime::Handle;
 
 use super::*;
 use crate::{
@@ -17,17 +17,8 @@ use crate::{
     ledger::{GrantRequest, Leg, Pool, Terms},
     memory::MemoryLedger,
     retry::deadline_after,
+    test_doubles::PausedClock,
 };
-
-/// The clock of tokio, which the tests pause.
-#[derive(Debug)]
-struct PausedClock(Instant);
-
-impl Clock for PausedClock {
-    fn now(&self) -> Timestamp {
-        Timestamp::from_millis(1_000_000).plus(self.0.elapsed())
-    }
-}
 
 /// A ledger that can be unavailable or silent, and records its calls.
 #[derive(Debug, Default)]
@@ -96,8 +87,8 @@ struct HoldFixture {
 impl HoldFixture {
     /// A wallet with 10 credits.
     async fn new() -> Self {
-        let (ledger, clock) =
-            (Arc::new(FaultyLedger::default()), Arc::new(PausedClock(deadline_after(Duration::ZERO))));
+        let clock = Arc::new(PausedClock::new(Timestamp::from_millis(1_000_000)));
+        let ledger = Arc::new(FaultyLedger::default());
         let grant = GrantRequest {
             id: crate::ids::GrantId::new("g"),
             wallet: WalletId::new("w"),
@@ -189,6 +180,20 @@ async fn hold_guard_released_while_unconfirmed_releases_hold_once() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn hold_guard_released_before_ledger_opens_hold_releases_it() {
+    let fixture = HoldFixture::new().await;
+    let request = fixture.request(3);
+    let mut guard = fixture.manager.prepare(&request);
+    fixture.ledger.is_silent.store(true, Ordering::Relaxed);
+    tokio::time::timeout(Duration::from_secs(1), guard.open(&request)).await.unwrap_err();
+    fixture.ledger.is_silent.store(false, Ordering::Relaxed);
+    guard.release().await;
+    assert!(matches!(fixture.ledger.inner.hold(request).await.unwrap(), HoldOutcome::Held { .. }));
+    fixture.manager.0.tasks.wait_until_idle().await;
+    assert_eq!(fixture.credits().await, [10, 0, 0]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn hold_guard_dropped_releases_hold() {
     let fixture = HoldFixture::new().await;
     drop(fixture.hold(3).await);
@@ -233,12 +238,16 @@ async fn hold_guard_settle_dropped_midway_is_completed() {
 #[tokio::test(start_paused = true)]
 async fn hold_of_unknown_outcome_is_released() {
     let fixture = HoldFixture::new().await;
-    // Dropped while the ledger is silent.
+    // Dropped while the ledger is silent, which opens the hold only after its first release.
+    let late = HoldRequest { id: HoldId::new("late"), ..fixture.request(3) };
     fixture.ledger.is_silent.store(true, Ordering::Relaxed);
-    drop(tokio::time::timeout(Duration::from_secs(1), fixture.manager.hold(fixture.request(3))).await);
+    drop(tokio::time::timeout(Duration::from_secs(1), fixture.manager.hold(late.clone())).await);
     fixture.ledger.is_silent.store(false, Ordering::Relaxed);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert!(matches!(fixture.ledger.inner.hold(late).await.unwrap(), HoldOutcome::Held { .. }));
     fixture.manager.0.tasks.wait_until_idle().await;
-    assert_eq!((fixture.ledger.calls("hold"), fixture.ledger.calls("settle")), (1, 1));
+    assert_eq!((fixture.ledger.calls("hold"), fixture.credits().await), (1, [10, 0, 0]));
+    let settles = fixture.ledger.calls("settle");
     // Given up: the caller gets the error after both calls' timeouts. One release, so that callers of a ledger that is
     // down leave no work behind.
     fixture.ledger.is_down.store(true, Ordering::Relaxed);
@@ -246,7 +255,7 @@ async fn hold_of_unknown_outcome_is_released() {
     fixture.manager.hold(fixture.request(3)).await.unwrap_err();
     fixture.manager.0.tasks.wait_until_idle().await;
     assert!(started.elapsed() <= Duration::from_secs(10), "{:?}", started.elapsed());
-    assert_eq!(fixture.ledger.calls("settle"), 2);
+    assert_eq!(fixture.ledger.calls("settle"), settles + 1);
     fixture.ledger.is_down.store(false, Ordering::Relaxed);
     assert_eq!(fixture.credits().await, [10, 0, 0]);
     // A refused hold has nothing to release.

@@ -21,14 +21,14 @@ use super::{
     SettleRequest, Terms, allocate,
 };
 use crate::{
-    error::{Error, ErrorKind, Result, Retry},
+    error::{Error, Result},
     ids::WalletId,
     time::Timestamp,
 };
 
 /// The rows of one or more steps, with their changes.
 ///
-/// A pool without a row is unused. A step that fails with [`ErrorKind::Corrupt`] leaves unusable rows; every other
+/// A pool without a row is unused. A step that fails with [`crate::ErrorKind::Corrupt`] leaves unusable rows; any other
 /// failed step changes nothing.
 #[derive(Debug, Default)]
 pub struct LedgerRows {
@@ -132,7 +132,7 @@ impl LedgerRows {
     /// Holds, after expiring the overdue holds of the wallets: [`super::Ledger::hold`].
     ///
     /// # Errors
-    /// [`ErrorKind::Corrupt`] if the rows contradict each other.
+    /// [`crate::ErrorKind::Corrupt`] if the rows contradict each other.
     pub fn hold(&mut self, request: &HoldRequest) -> Result<HoldOutcome> {
         self.apply_legs(request, EntryKind::Held, HoldRowState::Open)
     }
@@ -193,7 +193,8 @@ impl LedgerRows {
     /// Settles a hold: [`super::Ledger::settle`].
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] if the amounts do not fit the hold; [`ErrorKind::Corrupt`] as [`LedgerRows::hold`].
+    /// [`crate::ErrorKind::Invalid`] if the amounts do not fit the hold; [`crate::ErrorKind::Corrupt`] as
+    /// [`LedgerRows::hold`].
     pub fn settle(&mut self, request: &SettleRequest) -> Result<SettleOutcome> {
         let Some(hold) = self.holds.iter_mut().find(|row| row.id == request.id.as_str()) else {
             return Ok(SettleOutcome::HoldNotFound);
@@ -279,9 +280,9 @@ impl LedgerRows {
     /// Extends an open hold: [`super::Ledger::extend`].
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] if there is no such hold.
+    /// [`crate::ErrorKind::NotFound`] if there is no such hold.
     pub fn extend(&mut self, request: &ExtendRequest) -> Result<HoldState> {
-        let unknown = || Error::new(ErrorKind::NotFound, Retry::Never, "the hold does not exist");
+        let unknown = || Error::not_found("the hold does not exist");
         let hold = self.holds.iter_mut().find(|row| row.id == request.id.as_str()).ok_or_else(unknown)?;
         let expires_at = request.expires_at.as_millis();
         if hold.state == HoldRowState::Open && expires_at > hold.expires_at {

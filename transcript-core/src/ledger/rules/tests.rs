@@ -5,6 +5,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use super::*;
 use crate::{
+    error::ErrorKind,
     ids::{GrantId, HoldId},
     ledger::{Entry, GrantOutcome, GrantRequest},
     testing::ledger::{LedgerModel, LedgerWalk, WalkStep, contents, outcome_text},

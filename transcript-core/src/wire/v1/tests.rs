@@ -11,7 +11,8 @@ use crate::{
         Plan,
         api_key::{ApiKey, ApiKind},
     },
-    time::{Random, Timestamp},
+    test_doubles::SequentialRandom,
+    time::Timestamp,
     transcript::{
         Chapter, LanguageTag, LiveStatus, Segment, TrackInfo, TrackKind, Transcript, VideoDetails,
         VideoMetadata,
@@ -19,15 +20,6 @@ use crate::{
     video::{Platform, VideoId},
     wire::AFTER_SEGMENTS,
 };
-
-#[derive(Debug)]
-struct SequentialRandom;
-
-impl Random for SequentialRandom {
-    fn bytes(&self, count: u32) -> Vec<u8> {
-        vec![7; count as usize]
-    }
-}
 
 fn stored(transcript: Transcript) -> StoredTranscript {
     crate::service::unarchived(transcript)
@@ -171,7 +163,7 @@ fn v1_account_has_specified_fields() {
 
 #[test]
 fn v1_key_is_shown_once_and_never_printed() {
-    let key = ApiKey::generate(ApiKind::V1, &SequentialRandom).unwrap();
+    let key = ApiKey::generate(ApiKind::V1, &SequentialRandom::default()).unwrap();
     let text = key.reveal().to_owned();
     let issued = |credits_remaining| IssuedAccountKey {
         account: crate::ids::AccountId::new("ann"),

@@ -1,6 +1,10 @@
 use std::{path::Path, time::Duration};
 
-use tokio::time::{Instant, sleep};
+use tokio::{
+    io::AsyncReadExt as _,
+    net::unix::pipe,
+    time::{Instant, timeout},
+};
 use transcript_core::supplier::SupplyMonitor;
 
 use super::*;
@@ -33,23 +37,25 @@ fn shell_command(folder: &Path, script: &str, time: Duration) -> ProgramCommand 
     }
 }
 
-/// Waits until a file that a script keeps extending stops growing, so that its writer has ended.
-async fn wait_until_unchanged(file: &Path) {
-    let length = || std::fs::metadata(file).map_or(0, |file| file.len());
-    let end = Instant::now() + Duration::from_secs(20);
-    loop {
-        let before = length();
-        sleep(Duration::from_millis(300)).await;
-        if length() == before {
-            return;
-        }
-        assert!(Instant::now() < end, "its writer is still running");
-    }
+/// A pipe for [`ENDLESS_CHILD_SCRIPT`]. It ends when the last program that holds it has exited.
+fn open_pipe(folder: &Path) -> pipe::Receiver {
+    let path = folder.join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+    pipe::OpenOptions::new().open_receiver(path).unwrap()
+}
+
+/// Waits until the programs have exited; returns what they wrote to the pipe.
+async fn wait_for_exit(folder: &Path, mut pipe: pipe::Receiver) -> String {
+    // A pipe that never had a writer does not end.
+    drop(pipe::OpenOptions::new().open_sender(folder.join("pipe")).unwrap());
+    let mut text = String::new();
+    timeout(LONG_TIMEOUT, pipe.read_to_string(&mut text)).await.expect("a program still runs").unwrap();
+    text
 }
 
 const LONG_TIMEOUT: Duration = Duration::from_secs(60);
-/// Leaves a grandchild behind that writes endlessly and holds the output open.
-const GROWING_FILE_SCRIPT: &str = "(while :; do echo x >> grows; sleep 0.05; done) & ";
+/// Leaves a grandchild behind that never ends and holds the output and the pipe open.
+const ENDLESS_CHILD_SCRIPT: &str = "exec 3>pipe; echo started >&3; (while :; do sleep 60; done) & ";
 
 #[tokio::test]
 async fn run_returns_output_and_exit_status() {
@@ -67,34 +73,34 @@ async fn run_returns_output_and_exit_status() {
 async fn run_end_stops_child_processes() {
     for (script, time, gone_after) in [
         // It ends normally, at its deadline, and on cancellation.
-        (GROWING_FILE_SCRIPT.to_owned(), LONG_TIMEOUT, None),
-        (format!("{GROWING_FILE_SCRIPT} sleep 60"), Duration::from_millis(500), None),
-        (format!("{GROWING_FILE_SCRIPT} sleep 60"), LONG_TIMEOUT, Some(Duration::from_millis(500))),
+        (ENDLESS_CHILD_SCRIPT.to_owned(), LONG_TIMEOUT, None),
+        (format!("{ENDLESS_CHILD_SCRIPT} sleep 60"), Duration::from_millis(500), None),
+        (format!("{ENDLESS_CHILD_SCRIPT} sleep 60"), LONG_TIMEOUT, Some(Duration::from_millis(500))),
     ] {
         let folder = tempfile::tempdir().unwrap();
+        let pipe = open_pipe(folder.path());
         let monitor = PatientMonitor { gone_at: gone_after.map(|after| Instant::now() + after) };
         let ended = shell_command(folder.path(), &script, time).run(&monitor).await;
         match gone_after {
             Some(_) => assert!(matches!(ended, Err(ProgramError::Cancelled)), "{ended:?}"),
             None if time < LONG_TIMEOUT => assert!(matches!(ended, Err(ProgramError::Timeout)), "{ended:?}"),
-            None => assert_eq!(ended.unwrap().status, Some(0)),
+            None => assert_eq!(ended.as_ref().unwrap().status, Some(0)),
         }
-        wait_until_unchanged(&folder.path().join("grows")).await;
+        let written = wait_for_exit(folder.path(), pipe).await;
+        assert!(ended.is_err() || written == "started\n", "{written:?}");
     }
 }
 
 #[tokio::test]
 async fn run_dropped_future_stops_program() {
     let folder = tempfile::tempdir().unwrap();
-    let program = shell_command(folder.path(), &format!("{GROWING_FILE_SCRIPT} sleep 60"), LONG_TIMEOUT);
+    let mut pipe = open_pipe(folder.path());
+    let program = shell_command(folder.path(), &format!("{ENDLESS_CHILD_SCRIPT} sleep 60"), LONG_TIMEOUT);
     let running = tokio::spawn(async move { program.run(&PATIENT).await });
-    let grows = folder.path().join("grows");
-    while !grows.exists() {
-        sleep(Duration::from_millis(20)).await;
-    }
+    pipe.read_u8().await.unwrap();
     running.abort();
     assert!(running.await.unwrap_err().is_cancelled());
-    wait_until_unchanged(&grows).await;
+    wait_for_exit(folder.path(), pipe).await;
 }
 
 #[tokio::test]
@@ -112,7 +118,7 @@ async fn run_endless_output_fails_and_errors_keep_end() {
 #[tokio::test]
 async fn run_output_before_timeout_is_kept() {
     let folder = tempfile::tempdir().unwrap();
-    let program = shell_command(folder.path(), "echo one; echo two; sleep 60", Duration::from_secs(2));
+    let program = shell_command(folder.path(), "echo one; echo two; sleep 60", Duration::from_secs(4));
     let mut output = Vec::new();
     let ended = program.run_into(&mut output, &PATIENT).await;
     assert!(matches!(ended, Err(ProgramError::Timeout)), "{ended:?}");
@@ -123,9 +129,9 @@ async fn run_output_before_timeout_is_kept() {
 #[tokio::test]
 async fn run_resource_limits_are_enforced() {
     let folder = tempfile::tempdir().unwrap();
-    // The limits are set shortly after the start.
-    let script =
-        "sleep 0.5; head -c 5000 /dev/zero > large; echo $?; head -c 200000000 /dev/zero | tail -c 190000000";
+    // The limits are set shortly after the start, that of files after that of memory.
+    let script = "while [ \"$(ulimit -f)\" = unlimited ]; do sleep 0.05; done
+        head -c 5000 /dev/zero > large; echo $?; head -c 200000000 /dev/zero | tail -c 190000000";
     let ended = shell_command(folder.path(), script, LONG_TIMEOUT).run(&PATIENT).await;
     assert_eq!(std::fs::metadata(folder.path().join("large")).unwrap().len(), 1_000);
     let ended = ended.unwrap();

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use transcript_core::{
     supplier::{ListAbsenceReason, ListOutcome, SupplyError, SupplyReason, VideoListPage, VideoLister},
-    time::{Clock, Timestamp},
+    test_doubles::ManualClock,
+    time::Timestamp,
     transcript::LiveStatus,
     video::VideoList,
 };
@@ -20,18 +21,13 @@ use crate::{
 const PLAYLIST: &str = "PL0123456789abcdef";
 const CHANNEL: &str = "UC0123456789abcdefghij-_";
 
-#[derive(Debug)]
-struct FrozenClock;
-
-impl Clock for FrozenClock {
-    fn now(&self) -> Timestamp {
-        Timestamp::from_millis(1_795_132_800_000)
-    }
+fn now() -> Timestamp {
+    Timestamp::from_millis(1_795_132_800_000)
 }
 
 fn lister(platform: &FakePlatform) -> YouTubeLists {
     let options = YouTubeOptions { list_pause: Duration::from_millis(5), ..YouTubeOptions::default() };
-    YouTubeLists::new(platform.http(), options, Arc::new(FrozenClock))
+    YouTubeLists::new(platform.http(), options, Arc::new(ManualClock::new(now())))
 }
 
 /// Reads a list to its end or to its first failure.
@@ -46,7 +42,7 @@ async fn read(
         if !pages.is_empty() && position.is_none() {
             return (pages, None);
         }
-        let deadline = FrozenClock.now().plus(Duration::from_secs(20));
+        let deadline = now().plus(Duration::from_secs(20));
         match lister.list_page(&list, position.as_ref(), deadline).await {
             Ok(ListOutcome::Page(page)) => pages.push(page),
             Ok(ListOutcome::Absent(absence)) => return (pages, Some(Ok(absence.reason))),
@@ -153,7 +149,7 @@ async fn list_of_mixed_layouts_is_read_to_its_end() {
     assert_eq!(ids(&pages), [id(1), id(2), id(1), id(3)], "duplicates stay, in order");
     let first = &pages[0].videos[0];
     assert_eq!((first.title.as_deref(), first.duration_s), (Some("Title 1"), Some(3_723)));
-    assert_eq!(first.published.map(|at| FrozenClock.now().since(at.latest).as_secs()), Some(14 * 86_400));
+    assert_eq!(first.published.map(|at| now().since(at.latest).as_secs()), Some(14 * 86_400));
     assert_eq!(
         (pages[0].videos[1].author.as_deref(), pages[0].videos[1].duration_s),
         (Some("Miller"), Some(90))
@@ -304,7 +300,7 @@ async fn page_without_turn_is_not_attempted() {
     let platform = platform(vec![playlist("1 video", &[old(1)])]).await;
     let (lister, list) = (lister(&platform), VideoList::parse(PLAYLIST).unwrap());
     let read = async || {
-        let deadline = FrozenClock.now().plus(Duration::from_millis(20));
+        let deadline = now().plus(Duration::from_millis(20));
         let error = lister.list_page(&list, None, deadline).await.unwrap_err();
         (error.reason().clone(), error.was_attempted())
     };

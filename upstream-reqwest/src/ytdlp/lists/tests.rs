@@ -3,19 +3,10 @@
 use std::{fs, os::unix::fs::PermissionsExt as _, time::Duration};
 
 use tempfile::TempDir;
-use transcript_core::{supplier::ListAbsenceReason, time::Clock};
+use transcript_core::{supplier::ListAbsenceReason, test_doubles::ManualClock};
 
 use super::*;
 use crate::http::{HttpOptions, HttpTransport};
-
-#[derive(Debug)]
-struct FrozenClock;
-
-impl Clock for FrozenClock {
-    fn now(&self) -> Timestamp {
-        Timestamp::from_millis(0)
-    }
-}
 
 const LONG_TIMEOUT: Duration = Duration::from_secs(60);
 const PROFILE: &str = "https://www.tiktok.com/@rope.walk";
@@ -34,7 +25,7 @@ fn scripted(folder: &TempDir, script: &str) -> YtDlpLists {
     fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o700)).unwrap();
     let http = HttpTransport::new(HttpOptions::default()).unwrap();
-    YtDlpLists::new(Arc::new(YtDlp::new(&program, Arc::new(http), Arc::new(FrozenClock)).unwrap()))
+    YtDlpLists::new(Arc::new(YtDlp::new(&program, Arc::new(http), Arc::new(ManualClock::default())).unwrap()))
 }
 
 async fn page_within(

@@ -85,7 +85,7 @@ async fn v1_transcript_failure_costs_nothing() {
         ("video_id=short", 400, "video_id: "),
         ("video_id=dQw4w9WgXcQ&url=https://youtu.be/dQw4w9WgXcQ", 400, "video_id and url: "),
         ("video_id=dQw4w9WgXcQ&video_id=dQw4w9WgXcQ", 400, "video_id: it is there more than once"),
-        ("url=https://www.tiktok.com/@scout2015/video/6718335390845095173", 400, "url: the v1 API is for"),
+        ("url=https://www.tiktok.com/@scout2015/video/6718335390845095173", 400, "url: this endpoint is for"),
         ("url=", 400, "url: this is no link to a YouTube video"),
         ("url=words", 400, "url: this is no link to a YouTube video"),
         ("url=https://vimeo.com/1", 400, "url: this is no link to a YouTube video"),

@@ -7,10 +7,13 @@ use transcript_core::{
 };
 
 use super::{JOB_BODY_MAX, zip::ZipFormat};
-use crate::routes::v1::document::{
-    self, DocumentOptions,
-    examples::{jobs, webhooks},
-    parameters,
+use crate::routes::{
+    document::optional_header,
+    v1::document::{
+        self, DocumentOptions,
+        examples::{jobs, webhooks},
+        parameters,
+    },
 };
 
 /// Operation of `POST /api/v1/jobs`.
@@ -143,6 +146,8 @@ pub(crate) fn results(_: &DocumentOptions<'_>) -> Value {
         "schema": { "type": "string", "format": "binary" },
         "examples": { "files": document::example("The beginning of a ZIP file", json!("PK\u{3}\u{4}")) }
     });
+    let name = json!({ "type": "string", "examples": ["attachment; filename=\"job_1f2e.zip\""] });
+    let name = ("Content-Disposition", optional_header("The name of the ZIP file.", name));
     json!({
         "operationId": "getJobResults",
         "tags": ["jobs"],
@@ -156,7 +161,7 @@ pub(crate) fn results(_: &DocumentOptions<'_>) -> Value {
         "security": document::key(),
         "parameters": [job_id(), item_cursor(), results_limit(), format()],
         "responses": {
-            "200": document::answer("The items.", content, document::rate_limit()),
+            "200": document::answer("The items.", content, document::rate_limit().chain([name])),
             "400": bad_page(),
             "401": document::no_key(),
             "404": not_found(),

@@ -11,7 +11,10 @@ use serde_json::json;
 use tokio::task::JoinSet;
 
 use super::{PurchaseFixture, age_orders, post, send_event, title};
-use crate::stripe::fake::{FakeExchange, SECRET, now_s, sign};
+use crate::{
+    server::harness::wait_until,
+    stripe::fake::{FakeExchange, SECRET, now_s, sign},
+};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn events_concurrent_reordered_and_repeated_fulfill_once() -> Result<()> {
@@ -109,11 +112,7 @@ async fn events_lost_order_is_fulfilled_by_page_or_reconciliation() -> Result<()
     let order = fixture.buy("2k").await?;
     fixture.stripe.pay(&order, now_s());
     fixture.restart(|data| age_orders(data, 2 * 3_600 * 1_000))?;
-    let deadline = Instant::now() + Duration::from_secs(30);
-    while fixture.status().await?.1 != 3_200 {
-        ensure!(Instant::now() < deadline, "the order was not reconciled");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    wait_until("the order was not reconciled", async || Ok(fixture.status().await?.1 == 3_200)).await?;
     // A server starts, serves and stops during a Stripe outage.
     fixture.buy("5k").await?;
     fixture.stripe.set_away(true);

@@ -11,7 +11,6 @@ use async_trait::async_trait;
 use tokio::{
     sync::{mpsc, oneshot},
     task::JoinSet,
-    time::Instant,
 };
 
 use super::*;
@@ -22,33 +21,8 @@ use crate::{
     error::ErrorKind,
     ids::{AccountId, KeyId, OrderId, SessionId, WalletId},
     memory::{MemoryDirectory, MemoryOrders, MemoryOutbox, MemorySessions},
+    test_doubles::{PausedClock, SequentialRandom},
 };
-
-/// A clock that follows tokio's paused time.
-#[derive(Debug)]
-struct FrozenClock(Instant);
-
-impl FrozenClock {
-    #[expect(clippy::disallowed_methods, reason = "the runtime's time is paused: only the test moves it")]
-    fn start() -> Self {
-        Self(Instant::now())
-    }
-}
-
-impl Clock for FrozenClock {
-    fn now(&self) -> Timestamp {
-        Timestamp::from_millis(1_000_000).plus(self.0.elapsed())
-    }
-}
-
-#[derive(Debug)]
-struct SequentialRandom(AtomicU32);
-
-impl Random for SequentialRandom {
-    fn bytes(&self, count: u32) -> Vec<u8> {
-        (0..count).map(|_| (self.0.fetch_add(1, Relaxed).wrapping_mul(2_654_435_761) >> 24) as u8).collect()
-    }
-}
 
 /// Fault of the mail server for one mail.
 #[derive(Debug)]
@@ -66,7 +40,7 @@ enum DeliveryFault {
 #[derive(Debug)]
 struct FakeMailer {
     faults: Mutex<VecDeque<DeliveryFault>>,
-    clock: Arc<FrozenClock>,
+    clock: Arc<PausedClock>,
     delivered: mpsc::UnboundedSender<(Timestamp, MailMessage)>,
 }
 
@@ -124,7 +98,7 @@ impl SenderFixture {
 
     fn with_outbox(outbox: Arc<dyn Outbox>, faults: impl IntoIterator<Item = DeliveryFault>) -> Self {
         let (sender, delivered) = mpsc::unbounded_channel();
-        let clock = Arc::new(FrozenClock::start());
+        let clock = Arc::new(PausedClock::new(Timestamp::from_millis(1_000_000)));
         let mailer = Arc::new(FakeMailer {
             faults: Mutex::new(faults.into_iter().collect()),
             clock: Arc::clone(&clock),
@@ -140,7 +114,7 @@ impl SenderFixture {
             sessions: Arc::new(MemorySessions::default()),
             mailer: Arc::clone(&mailer) as _,
             clock,
-            random: Arc::new(SequentialRandom(AtomicU32::new(0))),
+            random: Arc::new(SequentialRandom::default()),
             branding: MailBranding::default(),
         };
         Self { outbox, notifier, directory, deps, mailer, delivered }
@@ -287,7 +261,7 @@ async fn mail_sender_receipt_names_order_and_price() {
     fixture.queue_kind("receipt-order-7", MailKind::Receipt, "ann@example.org").await;
     let (_, mail) = fixture.delivered().await;
     let text = mail.text.replace('\n', " ");
-    for part in ["2000 credits", "Price: $1,234.05.", "Order: order-7", "/account/orders/order-7"] {
+    for part in ["2,000 credits", "Price: $1,234.05.", "Order: order-7", "/account/orders/order-7"] {
         assert!(text.contains(part), "{part} in {text}");
     }
     sender.stop().await;

@@ -1,6 +1,6 @@
 //! Tests of the sandbox provider with in-memory stores.
 
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
 
 use super::*;
 use crate::{
@@ -12,27 +12,10 @@ use crate::{
     ids::{AccountId, KeyId, WalletId},
     ledger::{Ledger, Pool, Terms},
     memory::{MemoryDirectory, MemoryLedger, MemoryOrders, MemoryOutbox, MemoryRateLimiter, MemorySecrets},
+    test_doubles::{ManualClock, SequentialRandom},
 };
 
-#[derive(Debug)]
-struct ManualClock(AtomicI64);
-
-impl Clock for ManualClock {
-    fn now(&self) -> Timestamp {
-        Timestamp::from_millis(self.0.load(Ordering::Relaxed))
-    }
-}
-
-#[derive(Debug)]
-struct FixedRandom;
-
-impl Random for FixedRandom {
-    fn bytes(&self, count: u32) -> Vec<u8> {
-        vec![7; count as usize]
-    }
-}
-
-const DAY_MS: i64 = 86_400_000;
+const DAY: Duration = Duration::from_secs(86_400);
 
 struct SandboxFixture {
     sandbox: Sandbox,
@@ -45,14 +28,15 @@ struct SandboxFixture {
 
 impl SandboxFixture {
     async fn open() -> Self {
-        let clock = Arc::new(ManualClock(AtomicI64::new(1_795_176_000_000)));
+        let clock = Arc::new(ManualClock::new(Timestamp::from_millis(1_795_176_000_000)));
         let orders = Arc::new(MemoryOrders::default());
         let deps = SandboxDeps {
             orders: Arc::clone(&orders) as _,
             clock: Arc::clone(&clock) as _,
             base_url: "http://127.0.0.1:8080".to_owned(),
         };
-        let sandbox = Sandbox::open(deps, &MemorySecrets::default(), &FixedRandom).await.unwrap();
+        let sandbox =
+            Sandbox::open(deps, &MemorySecrets::default(), &SequentialRandom::default()).await.unwrap();
         let (directory, ledger) = (Arc::new(MemoryDirectory::default()), Arc::new(MemoryLedger::default()));
         let mut plans = PlanTable::default();
         plans.starter.price_cents = Some(900);
@@ -68,7 +52,7 @@ impl SandboxFixture {
             plans,
         });
         let now = clock.now();
-        let expires_at = now.plus(std::time::Duration::from_secs(60));
+        let expires_at = now.plus(Duration::from_secs(60));
         let token =
             VerificationToken { digest: vec![1; 32], email: "ann@example.org".to_owned(), expires_at, now };
         directory.put_token(token).await.unwrap();
@@ -168,7 +152,7 @@ async fn sandbox_plan_lasts_one_month_and_is_replaced() {
         (account.plan, paid.from, paid.through.since(paid.from).as_secs() / 86_400),
         (Plan::Starter, fixture.clock.now(), 30)
     );
-    fixture.clock.0.fetch_add(15 * DAY_MS, Ordering::Relaxed);
+    fixture.clock.advance(15 * DAY);
     let order = fixture.subscribe("order-2", Plan::Pro).await;
     fixture.apply_action(&order, SandboxAction::Pay).await;
     let account = fixture.account().await;
@@ -181,7 +165,7 @@ async fn sandbox_plan_lasts_one_month_and_is_replaced() {
     fixture.apply_action(&order, SandboxAction::Refund(2_900)).await;
     let account = fixture.account().await;
     assert_eq!((account.plan, account.paid.unwrap().credits), (Plan::Starter, 2_000), "the month below it");
-    fixture.clock.0.fetch_add(40 * DAY_MS, Ordering::Relaxed);
+    fixture.clock.advance(40 * DAY);
     fixture.payments.reconcile(&ProviderObject::new("sandbox-order-2")).await.unwrap();
     assert_eq!(fixture.account().await.subscription, None);
 }
@@ -296,7 +280,7 @@ async fn order_status_of_plan_shows_resolution() {
         (OrderResolution::GrantedAsCredits, OrderResolution::Active)
     );
     assert_eq!(fixture.purchased_credits().await, 2_000);
-    fixture.clock.0.fetch_add(40 * DAY_MS, Ordering::Relaxed);
+    fixture.clock.advance(40 * DAY);
     assert_eq!(resolution(&pro).await, OrderResolution::Unchanged, "its month is over");
 }
 
