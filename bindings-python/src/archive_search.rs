@@ -2,44 +2,57 @@
 
 use pyo3::{exceptions::PyValueError, prelude::*};
 use transcript_core::{
-    search::{SearchPage, SearchParams, SearchSort},
+    search::{self, SearchPage, SearchSort},
     transcript::LanguageTag,
     video::Platform,
 };
 
 use crate::{exceptions::core_exception, segment::seconds, transcript::Transcript};
 
-/// The parameters of a search from its keywords.
-///
-/// # Errors
-/// `InvalidInput` for a malformed language, `ValueError` for an unknown platform or order.
-pub(crate) fn params(
-    py: Python<'_>,
-    query: String,
-    language: Option<String>,
-    platform: Option<String>,
-    sort: &str,
-    limit: u32,
-    cursor: Option<String>,
-) -> PyResult<SearchParams> {
-    let language = language.as_deref().map(LanguageTag::parse).transpose();
-    let platform_of = |name: String| {
-        let names = || Platform::input_names().join(", ");
-        Platform::parse(&name).ok_or_else(|| {
-            PyValueError::new_err(format!("platform must be one of {}, not {name:?}", names()))
-        })
-    };
-    Ok(SearchParams {
-        query,
-        language: language.map_err(|error| core_exception(py, &error))?,
-        platform: platform.map(platform_of).transpose()?,
-        sort: SearchSort::from_wire(sort).ok_or_else(|| {
-            PyValueError::new_err(format!("sort must be 'relevance' or 'date', not {sort:?}"))
-        })?,
-        limit,
-        cursor,
-        ..SearchParams::default()
-    })
+/// The checked parameters of a search, for all of its pages.
+#[pyclass(frozen, module = "verbatim_transcripts._native")]
+pub(crate) struct SearchParams(search::SearchParams);
+
+impl SearchParams {
+    /// The parameters of the page at a cursor; `None`: the first one.
+    pub(crate) fn at(&self, cursor: Option<String>) -> search::SearchParams {
+        search::SearchParams { cursor, ..self.0.clone() }
+    }
+}
+
+#[pymethods]
+impl SearchParams {
+    /// Checks the parameters.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a malformed language, `ValueError` for an unknown platform or order.
+    #[new]
+    fn new(
+        py: Python<'_>,
+        query: String,
+        language: Option<String>,
+        platform: Option<String>,
+        sort: &str,
+        limit: u32,
+    ) -> PyResult<Self> {
+        let language = language.as_deref().map(LanguageTag::parse).transpose();
+        let platform_of = |name: String| {
+            let names = || Platform::input_names().join(", ");
+            Platform::parse(&name).ok_or_else(|| {
+                PyValueError::new_err(format!("platform must be one of {}, not {name:?}", names()))
+            })
+        };
+        Ok(Self(search::SearchParams {
+            query,
+            language: language.map_err(|error| core_exception(py, &error))?,
+            platform: platform.map(platform_of).transpose()?,
+            sort: SearchSort::from_wire(sort).ok_or_else(|| {
+                PyValueError::new_err(format!("sort must be 'relevance' or 'date', not {sort:?}"))
+            })?,
+            limit,
+            ..search::SearchParams::default()
+        }))
+    }
 }
 
 /// A page as `([(transcript, score, [(start, end, text, [(start, end)], url)])], total, whether it is exact, cursor of

@@ -19,7 +19,7 @@ use verbatim::{
 };
 
 use crate::{
-    archive_search,
+    archive_search::{self, SearchParams},
     batch::Batch,
     components::Components,
     connection::Connection,
@@ -294,18 +294,13 @@ impl Engine {
     }
 
     /// One page of a search of the whole archive; see [`archive_search::page_object`].
-    #[allow(clippy::too_many_arguments, reason = "they are keywords in Python")]
     fn search_videos(
         &self,
         py: Python<'_>,
-        query: String,
-        language: Option<String>,
-        platform: Option<String>,
-        sort: &str,
-        limit: u32,
+        params: &Bound<'_, SearchParams>,
         cursor: Option<String>,
     ) -> PyResult<PendingCall> {
-        let params = archive_search::params(py, query, language, platform, sort, limit, cursor)?;
+        let params = params.get().at(cursor);
         let open = self.lazy.open(py)?;
         let work = async move { Ok(open.await?.search().search(&params).await?) };
         Ok(PendingCall::new(work, |py, page| archive_search::page_object(py, &page)))

@@ -6,7 +6,6 @@ use pyo3::prelude::*;
 
 mod archive_search;
 mod batch;
-mod client_search;
 mod components;
 mod conformance;
 mod connection;
@@ -38,8 +37,8 @@ mod wording;
 mod _native {
     #[pymodule_export]
     use crate::{
+        archive_search::SearchParams,
         batch::Batch,
-        client_search::_search_service,
         conformance::{_cases, _content_digest, _run_case},
         connection::Connection,
         data::_linked_video,

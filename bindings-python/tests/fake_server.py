@@ -54,11 +54,14 @@ class RestartingServer(FakeServer):
 
     def __init__(self, reactions, retry_after=None, final="completed"):
         statuses = self.statuses = list(reactions)
+        #: The keys of the requests.
+        keys = self.keys = []
         lock = threading.Lock()
 
         class JobHandler(Handler):
             def do_GET(self):
                 with lock:
+                    keys.append((self.headers["authorization"] or "").removeprefix("Bearer "))
                     status = statuses.pop(0) if statuses else final
                 if isinstance(status, str):
                     self.respond(200, json.dumps({**JOB, "status": status}), {})

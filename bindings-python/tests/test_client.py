@@ -16,7 +16,7 @@ from conftest import LINK, SRT, TARGET, Replay
 from fake_server import RestartingServer
 
 import verbatim_transcripts as vt
-from verbatim_transcripts import Client
+from verbatim_transcripts import Client, _client
 
 PROGRAM = TARGET / "debug" / "verbatim"
 
@@ -400,6 +400,27 @@ def test_client_close_ends_calls_of_get_many_that_wait(key):
         running.stop()
     # No request is sent after the one that the server refused.
     assert isinstance(result.error, vt.ClosedError) and len(running.statuses) == 2
+
+
+def test_client_get_many_unreadable_response_fails_alone(monkeypatch):
+    lookup = {"platform": "video_site", "videoId": "dQw4w9WgXcQ", "available": True, "language": "en"}
+    found = {**lookup, "transcript": [{"text": "Hello.", "start": 0, "duration": 1}]}
+    running = RestartingServer([{"platform": 7}], final=found)
+    convert, converted = _client._lookup_response, []
+
+    def convert_some(*response):
+        converted.append(response)
+        if len(converted) == 2:
+            raise KeyError("a field")
+        return convert(*response)
+
+    monkeypatch.setattr(_client, "_lookup_response", convert_some)
+    try:
+        results = list(Client(running.address, retries=0).get_many([LINK] * 5, concurrency=1))
+    finally:
+        running.stop()
+    errors = [type(result.error) for result in results if result.error is not None]
+    assert errors == [vt.ServiceError, KeyError] and len(results) == 5
 
 
 def test_client_v1_languages_and_links(server):

@@ -237,6 +237,16 @@ def test_job_is_awaited_while_server_restarts(fast_polls):
         assert ended.is_ended and running.statuses == []
 
 
+def test_job_is_polled_with_new_key(fast_polls):
+    running = RestartingServer(["running"])
+    client = Client(running.address, "vba_old", retries=0)
+    try:
+        assert client.jobs.wait("job_1", timeout=30, progress=lambda _: client.use_key("vba_new")).is_ended
+    finally:
+        running.stop()
+    assert running.keys == ["vba_old", "vba_new"]
+
+
 def test_job_of_lost_server_fails_eventually(fast_polls):
     running = RestartingServer([])
     running.stop()

@@ -180,7 +180,7 @@ class DetailServer(FakeServer):
 
 
 @pytest.mark.parametrize(
-    ("detail", "tried"), [(None, 3), ("private", 3), ("withdrawn", 3), ("expired", 3), ("novel", 1)]
+    ("detail", "tried"), [(None, 3), ("no_language", 3), ("private", 1), ("withdrawn", 1), ("expired", 1), ("novel", 1)]
 )
 def test_transcript_and_text_try_languages_alike(detail, tried):
     server = DetailServer(detail)

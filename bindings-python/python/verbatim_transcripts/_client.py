@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from ._batch import BatchResult, BatchRun, async_links
 from ._closable import Closable
 from ._errors import NoServer, ServiceRefused, TranscriptUnavailable
-from ._native import Batch, Connection, PendingCall, Transcript, _check_call, _linked_video, _search_service
+from ._native import Batch, Connection, PendingCall, SearchParams, Transcript, _check_call, _linked_video
 from ._reasons import reason_of, unavailable
 from ._responses import (
     AccountInfo,
@@ -110,7 +110,8 @@ class Client(Closable):
     ) -> Generator[BatchResult, None, None]:
         """Yields the transcripts of many videos as they complete; see :meth:`Transcripts.get_many`.
 
-        An error with an ``idempotency_key`` is that of one link: repeat it with :meth:`get`.
+        With a key of the v1 API each transcript is charged, as for :meth:`get`. An error with an ``idempotency_key`` is
+        that of one link: repeat it with :meth:`get`.
 
         :param max_wait: seconds that the batch waits without a success in between (300), if the server refuses requests
             (:class:`TooManyRequests`), or cannot fetch (:class:`RateLimited`, :class:`FetchFailed`) and says when to
@@ -143,22 +144,22 @@ class Client(Closable):
         in_order: bool,
     ) -> BatchRun:
         _check_call(lang, False, True, None)
+        # A later key must not turn free lookups into purchases.
+        is_account = self._is_account
 
         def start(link: str, batch: Batch) -> PendingCall:
-            return self._start(link, lang, None, batch)
+            if is_account:
+                return self._connection.transcript(link, lang, None, batch)
+            return self._connection.lookup(link, lang, None, batch)
 
         return BatchRun(links, lang, start, concurrency, progress, max_wait, in_order, self._convert)
 
     def _start(
-        self,
-        link: str,
-        lang: str | Sequence[str] | None,
-        idempotency_key: str | None,
-        batch: Batch | None = None,
+        self, link: str, lang: str | Sequence[str] | None, idempotency_key: str | None
     ) -> PendingCall:
         if self._is_account:
-            return self._connection.transcript(link, lang, idempotency_key, batch)
-        return self._connection.lookup(link, lang, None, batch)
+            return self._connection.transcript(link, lang, idempotency_key)
+        return self._connection.lookup(link, lang, None)
 
     def _convert(self, link: str, value: Any, error: Exception | None) -> Transcript:
         """Converts the response to a request of :meth:`get`."""
@@ -235,11 +236,8 @@ class Client(Closable):
             :class:`Unauthorized` if it requires a key, :class:`TooManyRequests` beyond its rate limit.
         """
         check_page_size(page_size)
-
-        def read(cursor: str | None) -> PendingCall:
-            return _search_service(self._connection, query, lang, platform, sort, page_size, cursor)
-
-        return ServerSearch(read)
+        params = SearchParams(query, lang, platform, sort, page_size)
+        return ServerSearch(lambda cursor: self._connection.search(params, cursor))
 
     def create_key(
         self, label: str | None = None, email: str | None = None, *, entitlement: str | None = None
@@ -267,7 +265,10 @@ class Client(Closable):
         return _key_usage(await self._connection.key_status(entitlement))
 
     def use_key(self, key: str) -> None:
-        """Replaces the client's key."""
+        """Replaces the client's key, also for the next requests of calls that run with a key of the same API.
+
+        So a :meth:`get_many` that looks up goes on without the new key of an account, and buys nothing.
+        """
         self._connection.use_key(key)
         self._is_account = key.startswith("vba_")
 

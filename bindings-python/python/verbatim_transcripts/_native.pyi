@@ -15,6 +15,7 @@ __all__ = [
     "MemoryStore",
     "PageTransport",
     "PendingCall",
+    "SearchParams",
     "Segment",
     "Segments",
     "SupplyRequest",
@@ -34,7 +35,6 @@ __all__ = [
     "_parse_raw_timedtext",
     "_run_case",
     "_search_address",
-    "_search_service",
     "_verify_webhook",
 ]
 
@@ -343,6 +343,12 @@ class Batch:
     def cancel(self) -> None: ...
 
 @final
+class SearchParams:
+    def __new__(
+        cls, query: str, language: str | None, platform: str | None, sort: str, limit: int
+    ) -> SearchParams: ...
+
+@final
 class Connection:
     def __new__(
         cls,
@@ -366,6 +372,7 @@ class Connection:
     def get_text(
         self, link: str, format: str, languages: str | Sequence[str] | None, src: str | None
     ) -> PendingCall: ...
+    def search(self, params: SearchParams, cursor: str | None) -> PendingCall: ...
     def create_key(self, label: str | None, email: str | None, entitlement: str | None) -> PendingCall: ...
     def key_status(self, entitlement: str | None) -> PendingCall: ...
     def register(self, email: str) -> PendingCall: ...
@@ -428,15 +435,7 @@ class Engine:
         replace: bool,
     ) -> PendingCall: ...
     def search(self, query: str, language: str | None, limit: int) -> PendingCall: ...
-    def search_videos(
-        self,
-        query: str,
-        language: str | None,
-        platform: str | None,
-        sort: str,
-        limit: int,
-        cursor: str | None,
-    ) -> PendingCall: ...
+    def search_videos(self, params: SearchParams, cursor: str | None) -> PendingCall: ...
     def video_page(
         self, address: str, since_ms: int | None, position: str | None, batch: Batch | None
     ) -> PendingCall: ...
@@ -472,15 +471,6 @@ def _check_call(
 def _linked_video(link: str) -> tuple[str, str] | None: ...
 def _list_address(link: str, is_channel: bool, tab: str | None) -> str: ...
 def _search_address(words: str) -> str: ...
-def _search_service(
-    connection: Connection,
-    query: str,
-    language: str | None,
-    platform: str | None,
-    sort: str,
-    limit: int,
-    cursor: str | None,
-) -> PendingCall: ...
 def _verify_webhook(
     body: bytes, header: str | None, secrets: Sequence[str], tolerance: float
 ) -> None: ...

@@ -11,7 +11,7 @@ from ._chunk import Track
 from ._closable import Closable
 from ._events import Event
 from ._export_folder import PAGE, aexport_files, aimport_files, export_files, import_files
-from ._native import Batch, Engine, PendingCall, Transcript, _check_call
+from ._native import Batch, Engine, PendingCall, SearchParams, Transcript, _check_call
 from ._options import as_list, caption_bytes, proxy_list
 from ._outcomes import ImportOutcome, RefreshOutcome, SearchHit
 from ._search import ArchiveSearch, check_page_size
@@ -54,10 +54,10 @@ class Transcripts(Closable):
         transcript of it, does not count.
     :param breaker_cooldown: seconds of the first pause (0.25); each further one is twice as long.
     :param breaker_cooldown_max: seconds of the longest pause (900).
-    :param on_event: called with each :class:`verbatim_transcripts.Event` shortly after it, on a thread of the
-        package: stages of a fetch, calls of suppliers, and changes of their circuit breakers. The logger
-        ``verbatim_transcripts`` receives retries, pauses, failures and exceptions of custom components, whether or not
-        there is a hook.
+    :param on_event: called with each :class:`verbatim_transcripts.Event` shortly after it, on threads of the package,
+        which may run it at the same time and out of order: stages of a fetch, calls of suppliers, and changes of their
+        circuit breakers. The logger ``verbatim_transcripts`` receives retries, pauses, failures and exceptions of
+        custom components, whether or not there is a hook.
     :param youtube_clients: client identities for requests to YouTube, such as ``"android@21.26.364"``.
 
     >>> with Transcripts(suppliers=[]) as transcripts:
@@ -400,11 +400,8 @@ class Transcripts(Closable):
         :raises ValueError: the platform, the order or the size is none.
         """
         check_page_size(page_size)
-
-        def read(cursor: str | None) -> PendingCall:
-            return self._engine.search_videos(query, lang, platform, sort, page_size, cursor)
-
-        return ArchiveSearch(read)
+        params = SearchParams(query, lang, platform, sort, page_size)
+        return ArchiveSearch(lambda cursor: self._engine.search_videos(params, cursor))
 
     def archived(self) -> Generator[Transcript, None, None]:
         """Yields all archived transcripts, ordered by video.
