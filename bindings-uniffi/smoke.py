@@ -118,6 +118,8 @@ async def main():
     await assert_failure(v.FailureKind.CANCELLED, transcripts.get(LINK, call=v.CallOptions(cancel=token)))
     key = await transcripts.service(None).create_key(v.CreateKeyRequest())
     assert key.key.startswith("vbk_")
+    found, failed = await transcripts.service(None).get_many([LINK, "no link"], "de", other_languages=["en"])
+    assert len(found.transcript.segments) == 2 and failed.failure.kind == v.FailureKind.INVALID_INPUT
     for name in v.conformance_cases("archive"):
         await v.run_archive_case(name, v.memory_archive())
     await transcripts.shutdown()

@@ -66,7 +66,7 @@ pub struct Failure {
     /// One sentence for people.
     pub message: String,
     /// Why there is no transcript: the detail of the failure reason, such as `private` or `live`, or a reason without
-    /// detail, such as `rate_limited`. A lookup has the reason alone: `no_captions` of a private video.
+    /// detail, such as `rate_limited`. A rejected lookup has the reason alone: `no_captions` of a private video.
     #[uniffi(default = None)]
     pub reason: Option<String>,
     /// The platform of the video.
@@ -161,15 +161,21 @@ impl From<Failure> for VerbatimError {
     }
 }
 
+impl From<FailureReason> for FailureKind {
+    fn from(reason: FailureReason) -> Self {
+        match reason {
+            FailureReason::NoCaptions => Self::NoCaptions,
+            FailureReason::RateLimited => Self::RateLimited,
+            FailureReason::ConfigError => Self::NotConfigured,
+            FailureReason::FetchError => Self::FetchFailed,
+            _ => Self::Refused,
+        }
+    }
+}
+
 impl From<UnavailableTranscript> for VerbatimError {
     fn from(missing: UnavailableTranscript) -> Self {
-        let kind = match missing.reason {
-            FailureReason::NoCaptions => FailureKind::NoCaptions,
-            FailureReason::RateLimited => FailureKind::RateLimited,
-            FailureReason::ConfigError => FailureKind::NotConfigured,
-            FailureReason::FetchError => FailureKind::FetchFailed,
-            _ => FailureKind::Refused,
-        };
+        let kind = missing.reason.into();
         Failure {
             reason: missing.detail.or_else(|| Some(missing.reason.as_str().to_owned())),
             platform: Some(missing.platform),

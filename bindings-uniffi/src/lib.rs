@@ -8,6 +8,7 @@
     reason = "a failure crosses the boundary by value, with all its details, and is rare"
 )]
 
+mod archive_list;
 #[cfg(feature = "search")]
 mod archive_search;
 mod batch;
@@ -34,6 +35,7 @@ mod transcript;
 mod transcripts;
 mod video_list;
 
+pub use archive_list::ArchivedPage;
 #[cfg(feature = "search")]
 pub use archive_search::{MatchRange, VideoHit, VideoMoment, VideoSearchPage};
 pub use batch::Batch;

@@ -27,6 +27,9 @@ const TIMEOUT_MAX: Duration = Duration::from_secs(24 * 3_600);
 const STORE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Default of `supplier_timeout`.
 const SUPPLIER_TIMEOUT: Duration = Duration::from_secs(300);
+/// Default of `chat_timeout`.
+#[cfg(feature = "chat")]
+const CHAT_TIMEOUT: Duration = Duration::from_secs(60);
 /// Default of `chat_context_tokens`.
 #[cfg(feature = "chat")]
 const CONTEXT_TOKENS: u32 = 32_000;
@@ -142,6 +145,10 @@ pub struct TranscriptsOptions {
     #[cfg(feature = "chat")]
     #[uniffi(default = None)]
     pub chat_context_tokens: Option<u32>,
+    /// Timeout of an answer of a chat model; `None`: 60 s.
+    #[cfg(feature = "chat")]
+    #[uniffi(default = None)]
+    pub chat_timeout: Option<Duration>,
     /// Chat model of a service; `None`: answers consist of passages of the transcript.
     #[cfg(feature = "chat-model")]
     #[uniffi(default = None)]
@@ -261,10 +268,12 @@ pub(crate) fn convert(
     }
     #[cfg(feature = "chat-model")]
     {
+        let chat_timeout = timeout("chat_timeout", given.chat_timeout, CHAT_TIMEOUT)?;
         options.chat = given.chat.as_ref().map(|chat| ChatModelOptions {
             base_url: chat.base_url.clone(),
             model: chat.model.clone(),
             api_key: chat.api_key.clone(),
+            timeout: chat_timeout,
             ..ChatModelOptions::default()
         });
         options.embeddings = given.embeddings.as_ref().map(|service| EmbeddingsOptions {
@@ -334,6 +343,7 @@ fn set_custom_ports(given: TranscriptsOptions, options: &mut Options) -> Result<
     if let Some(model) = given.chat_model {
         let tokens = given.chat_context_tokens.unwrap_or(CONTEXT_TOKENS).max(1);
         ports.chat_model = Some(Arc::new(ForeignChatModel::new(model, tokens)));
+        ports.chat_timeout = Some(timeout("chat_timeout", given.chat_timeout, CHAT_TIMEOUT)?);
     }
     #[cfg(feature = "chat")]
     if let Some(model) = given.embedding_model {

@@ -20,8 +20,19 @@ use crate::{
     transcript::Transcript,
 };
 
-/// Default concurrency of [`Transcripts::get_many`].
+/// Default number of links of a batch that are processed at the same time.
 const CONCURRENCY: u32 = 8;
+
+/// The concurrency of a batch.
+///
+/// # Errors
+/// `InvalidInput` if it is 0.
+pub(crate) fn batch_concurrency(concurrency: Option<u32>) -> Result<usize, VerbatimError> {
+    match concurrency.unwrap_or(CONCURRENCY) {
+        0 => Err(Failure::invalid_input("concurrency must be at least 1")),
+        concurrency => Ok(usize::try_from(concurrency).unwrap_or(usize::MAX)),
+    }
+}
 
 /// Result of one link of a batch.
 #[derive(Clone, Debug, PartialEq, uniffi::Record)]
@@ -32,6 +43,15 @@ pub struct BatchResult {
     pub transcript: Option<Transcript>,
     /// Why there is no transcript.
     pub failure: Option<Failure>,
+}
+
+impl BatchResult {
+    pub(crate) fn new(link: String, outcome: Result<Transcript, VerbatimError>) -> Self {
+        match outcome {
+            Ok(transcript) => Self { link, transcript: Some(transcript), failure: None },
+            Err(VerbatimError::Failed { failure }) => Self { link, transcript: None, failure: Some(failure) },
+        }
+    }
 }
 
 /// Outcome of a refresh.
@@ -131,9 +151,10 @@ impl Transcripts {
     /// Returns the transcript of a video: archived, or fetched and archived.
     ///
     /// `link` is a link in any common form, or a YouTube id; `language` is a BCP 47 tag. Without it the transcript is
-    /// in English if available, otherwise in the spoken language. `listener` receives the progress of the fetch. With
-    /// `translated`, a machine translation into the language is returned if the video has no other transcript in it.
-    /// With `batch`, the call waits for paused sources, together with the other calls of the batch.
+    /// in English if available, otherwise in the spoken language. `other_languages` are tried in this order if the
+    /// video has none in `language`; without a `language`, they alone are tried. `listener` receives the progress of
+    /// the fetch. With `translated`, a machine translation into a language is returned if the video has no other
+    /// transcript in it. With `batch`, the call waits for paused sources, together with the other calls of the batch.
     ///
     /// # Errors
     /// `InvalidInput`; `NoCaptions`, `RateLimited`, `FetchFailed`, `NotConfigured` if there is no transcript; failures
@@ -143,8 +164,10 @@ impl Transcripts {
         listener = None,
         call = None,
         translated = false,
-        batch = None
+        batch = None,
+        other_languages = []
     ))]
+    #[expect(clippy::too_many_arguments, reason = "they have names in Kotlin and Swift")]
     pub async fn get(
         &self,
         link: String,
@@ -153,6 +176,7 @@ impl Transcripts {
         call: Option<CallOptions>,
         translated: bool,
         batch: Option<Arc<Batch>>,
+        other_languages: Vec<String>,
     ) -> Result<Transcript, VerbatimError> {
         let (lazy, progress) = (Arc::clone(&self.lazy), Arc::clone(&self.progress));
         let (result, listening) = run(call, async move {
@@ -161,7 +185,7 @@ impl Transcripts {
                 Some(listener) => Some(progress.subscribe(listener, video_of(&verbatim, &link).await)),
                 None => None,
             };
-            let request = GetRequest { link, language, translated, ..GetRequest::default() };
+            let request = GetRequest { link, language, other_languages, translated, ..GetRequest::default() };
             let outcome = match batch {
                 Some(batch) => batch.waits.get(&verbatim, request).await,
                 None => verbatim.get(request).await,
@@ -175,10 +199,11 @@ impl Transcripts {
 
     /// Returns the transcripts of several videos in the order of the links. A failure is a result.
     ///
-    /// `concurrency` links are processed at the same time, by default 8. `listener` receives each result when it is
-    /// complete, and the stages of these videos; of all videos if a short link is among the links. A link waits while
-    /// the sources of its platform are paused, as `batch` says, by default at most 300 seconds without a success in
-    /// between. The call returns after the listener has received all results, unless one takes it longer than a second.
+    /// `language`, `other_languages` and `translated` are those of [`Transcripts::get`]. `concurrency` links are
+    /// processed at the same time, by default 8. `listener` receives each result when it is complete, and the stages of
+    /// these videos; of all videos if a short link is among the links. A link waits while the sources of its platform
+    /// are paused, as `batch` says, by default at most 300 seconds without a success in between. The call returns after
+    /// the listener has received all results, unless one takes it longer than a second.
     ///
     /// # Errors
     /// `InvalidInput` if `concurrency` is 0; `Cancelled`, `TimedOut`.
@@ -187,8 +212,11 @@ impl Transcripts {
         concurrency = None,
         listener = None,
         call = None,
-        batch = None
+        batch = None,
+        translated = false,
+        other_languages = []
     ))]
+    #[expect(clippy::too_many_arguments, reason = "they have names in Kotlin and Swift")]
     pub async fn get_many(
         &self,
         links: Vec<String>,
@@ -197,11 +225,10 @@ impl Transcripts {
         listener: Option<Arc<dyn ProgressListener>>,
         call: Option<CallOptions>,
         batch: Option<Arc<Batch>>,
+        translated: bool,
+        other_languages: Vec<String>,
     ) -> Result<Vec<BatchResult>, VerbatimError> {
-        let concurrency = concurrency.unwrap_or(CONCURRENCY);
-        if concurrency == 0 {
-            return Err(Failure::invalid_input("concurrency must be at least 1"));
-        }
+        let concurrency = batch_concurrency(concurrency)?;
         let (lazy, progress) = (Arc::clone(&self.lazy), Arc::clone(&self.progress));
         let untimed = call.clone().map(|call| CallOptions { timeout: None, ..call });
         let (results, listening) = run(call, async move {
@@ -210,10 +237,11 @@ impl Transcripts {
             let requests = links.into_iter().map(|link| GetRequest {
                 link,
                 language: language.clone(),
+                other_languages: other_languages.clone(),
+                translated,
                 ..GetRequest::default()
             });
-            let mut stream = verbatim.get_many(requests);
-            stream = stream.with_concurrency(usize::try_from(concurrency).unwrap_or(usize::MAX));
+            let mut stream = verbatim.get_many(requests).with_concurrency(concurrency);
             if let Some(batch) = batch {
                 stream = stream.with_batch(batch.waits.clone());
             }
@@ -229,16 +257,18 @@ impl Transcripts {
     ///
     /// # Errors
     /// As [`Transcripts::get`]; `NoCaptions` if the archive knows that the video has no transcript.
-    #[uniffi::method(default(language = None, call = None))]
+    #[uniffi::method(default(language = None, call = None, other_languages = []))]
     pub async fn find_archived(
         &self,
         link: String,
         language: Option<String>,
         call: Option<CallOptions>,
+        other_languages: Vec<String>,
     ) -> Result<Option<Transcript>, VerbatimError> {
         let lazy = Arc::clone(&self.lazy);
         run(call, async move {
-            let request = GetRequest { link, language, archived_only: true, ..GetRequest::default() };
+            let request = GetRequest { link, language, other_languages, ..GetRequest::default() };
+            let request = request.with_archived_only(true);
             match lazy.open().await?.get(request).await? {
                 GetOutcome::Missing(missing) if missing.reason == FailureReason::NeedsVerification => {
                     Ok(None)
@@ -269,24 +299,22 @@ impl Transcripts {
 
     /// Fetches a transcript again, and archives it as a new revision if it changed.
     ///
+    /// With `translated`, as in [`Transcripts::get`], also a machine translation.
+    ///
     /// # Errors
     /// As [`Transcripts::get`].
-    #[uniffi::method(default(language = None, call = None))]
+    #[uniffi::method(default(language = None, call = None, translated = false))]
     pub async fn refresh(
         &self,
         link: String,
         language: Option<String>,
         call: Option<CallOptions>,
+        translated: bool,
     ) -> Result<RefreshOutcome, VerbatimError> {
         let lazy = Arc::clone(&self.lazy);
         run(call, async move {
-            let (is_changed, stored) = match lazy
-                .open()
-                .await?
-                .tools()
-                .refresh(GetRequest { link, language, ..GetRequest::default() })
-                .await?
-            {
+            let request = GetRequest { link, language, translated, ..GetRequest::default() };
+            let (is_changed, stored) = match lazy.open().await?.tools().refresh(request).await? {
                 verbatim::RefreshOutcome::Changed(stored) => (true, stored),
                 verbatim::RefreshOutcome::Unchanged(stored) => (false, stored),
                 verbatim::RefreshOutcome::Missing(missing) => return Err(missing.into()),
@@ -382,7 +410,10 @@ impl Transcripts {
 }
 
 /// Waits for a listener after the timed work: a slow one does not make a finished call fail as `TimedOut`.
-async fn finish(listening: Option<ListeningGuard>, call: Option<CallOptions>) -> Result<(), VerbatimError> {
+pub(crate) async fn finish(
+    listening: Option<ListeningGuard>,
+    call: Option<CallOptions>,
+) -> Result<(), VerbatimError> {
     let Some(listening) = listening else { return Ok(()) };
     let finish = async move {
         listening.finish().await;
@@ -420,11 +451,7 @@ async fn collect(mut stream: TranscriptStream, listening: Option<&ListeningGuard
     let mut results = vec![None; stream.progress().total];
     while let Some(item) = stream.next().await {
         let outcome = item.result.map_err(VerbatimError::from).and_then(into_transcript);
-        let (transcript, failure) = match outcome {
-            Ok(transcript) => (Some(transcript), None),
-            Err(error) => (None, Some(error.failure().clone())),
-        };
-        let result = BatchResult { link: item.request.link, transcript, failure };
+        let result = BatchResult::new(item.request.link, outcome);
         if let Some(listening) = listening {
             listening.send_result(result.clone());
         }

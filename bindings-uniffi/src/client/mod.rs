@@ -1,5 +1,6 @@
 //! Client of the lookup API and the v1 API, of a server or of the service in the process.
 
+mod many;
 mod records;
 
 use std::{
@@ -8,8 +9,8 @@ use std::{
 };
 
 use transcript_core::{
-    accounts::TranscriptParams,
-    archive::view::TranscriptView,
+    Error,
+    directory::api_key::ApiKind,
     lookup::{AttributionTag, EntitlementProof, VideoReference},
     transcript::LanguageTag,
     wire::{
@@ -21,7 +22,13 @@ use transcript_core::{
 use verbatim::service::LocalService;
 #[cfg(feature = "service")]
 use verbatim::service::ServiceClient;
-use verbatim::service::{Caller, Service, ServiceLookup, ServiceQuestion, ServiceReply, ServiceResult};
+use verbatim::{
+    LANGUAGES_MAX,
+    service::{
+        Caller, ConnectionKey, LookupReply, Service, ServiceLookup, ServiceQuestion, ServiceReply,
+        ServiceResult, buy_in_order, fetch_text_in_order, look_up_in_order,
+    },
+};
 
 pub use records::{
     AccountInfo, CheckoutSession, ClientOptions, CreateKeyRequest, CreateKeyResponse, KeyStatus, KeyUsage,
@@ -29,7 +36,7 @@ pub use records::{
 };
 
 #[cfg(not(feature = "service"))]
-use crate::error::FailureKind;
+use crate::error::{Failure, FailureKind};
 #[cfg(feature = "local-service")]
 use crate::lazy_open::LazyVerbatim;
 use crate::{
@@ -74,29 +81,90 @@ impl ClientTarget {
     }
 }
 
+/// The target of a client, and its key.
+#[derive(Clone)]
+struct ClientCalls {
+    target: ClientTarget,
+    key: Arc<Mutex<Arc<ConnectionKey>>>,
+}
+
+impl ClientCalls {
+    fn new(target: ClientTarget, key: Option<String>) -> Self {
+        Self { target, key: Arc::new(Mutex::new(ConnectionKey::new(key))) }
+    }
+
+    fn lock_key(&self) -> MutexGuard<'_, Arc<ConnectionKey>> {
+        self.key.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The caller with the current key of its API, which can have replaced that of a running call.
+    fn with_current_key(&self, caller: &Caller) -> Caller {
+        let api = if caller.has_account_key() { ApiKind::V1 } else { ApiKind::Lookup };
+        Caller { key: self.lock_key().current(api), ..caller.clone() }
+    }
+
+    /// Looks up a transcript in the first available language, with the waits of a batch.
+    async fn look_up(
+        self,
+        caller: Caller,
+        link: String,
+        languages: Vec<LanguageTag>,
+        waits: verbatim::Batch,
+    ) -> Result<ServiceReply<LookupReply>, VerbatimError> {
+        let lookup = ServiceLookup { words: true, description: true, ..ServiceLookup::url(link) };
+        let target = self.target.clone();
+        let work = |service: Arc<dyn Service>, caller: Caller| async move {
+            let caller = || self.with_current_key(&caller);
+            let look_up = || look_up_in_order(service.as_ref(), caller, lookup.clone(), languages.clone());
+            waits.call_service(look_up, |reply| reply.result.failure_reason.as_deref()).await
+        };
+        target.run(caller, work).await
+    }
+
+    /// Buys a transcript in the first available language, with the waits of a batch.
+    ///
+    /// `key` returns the idempotency key of a language.
+    async fn buy(
+        self,
+        caller: Caller,
+        link: String,
+        languages: Vec<String>,
+        waits: verbatim::Batch,
+        key: impl Fn(Option<String>) -> Option<String> + Send + Sync,
+    ) -> Result<PurchasedTranscript, VerbatimError> {
+        let target = self.target.clone();
+        let work = |service: Arc<dyn Service>, caller: Caller| async move {
+            let caller =
+                |language| Caller { idempotency_key: key(language), ..self.with_current_key(&caller) };
+            let buy = || buy_in_order(service.as_ref(), caller, link.clone(), languages.clone());
+            waits.call_service(buy, |_| None).await
+        };
+        Ok(target.run(caller, work).await?.into())
+    }
+}
+
 /// A client with a key or without one. It is thread-safe.
 #[derive(uniffi::Object)]
 pub struct Client {
-    target: ClientTarget,
-    key: Mutex<Option<String>>,
+    calls: ClientCalls,
 }
 
 transcript_core::debug_fields!(Client {});
 
 impl Client {
+    fn with_target(target: ClientTarget, key: Option<String>) -> Arc<Self> {
+        Arc::new(Self { calls: ClientCalls::new(target, key) })
+    }
+
     /// A client of the service in the process.
     #[cfg(feature = "local-service")]
     pub(crate) fn local(lazy: Arc<LazyVerbatim>, key: Option<String>) -> Arc<Self> {
-        Arc::new(Self { target: ClientTarget::Local(lazy), key: Mutex::new(key) })
-    }
-
-    fn lock_key(&self) -> MutexGuard<'_, Option<String>> {
-        self.key.lock().unwrap_or_else(PoisonError::into_inner)
+        Self::with_target(ClientTarget::Local(lazy), key)
     }
 
     /// The caller of a request.
     fn caller(&self) -> Caller {
-        Caller { key: self.lock_key().clone(), ..Caller::default() }
+        Caller { key: self.calls.lock_key().text(), ..Caller::default() }
     }
 
     /// The caller of a request that is charged once per idempotency key.
@@ -117,7 +185,7 @@ impl Client {
         R: Send + 'static,
         F: Future<Output = ServiceResult<T>> + Send + 'static,
     {
-        let target = self.target.clone();
+        let target = self.calls.target.clone();
         run(options, async move { Ok(convert(target.run(caller, call).await?)) }).await
     }
 }
@@ -133,30 +201,31 @@ impl Client {
         server_client(options)
     }
 
-    /// Uses another key from now on.
+    /// Uses another key from now on, also for the next requests of calls that run with a key of the same API.
     ///
     /// # Errors
     /// `InvalidInput` if the key is invalid.
     pub fn use_key(&self, key: String) -> Result<(), VerbatimError> {
-        match &self.target {
+        match &self.calls.target {
             #[cfg(feature = "local-service")]
             ClientTarget::Local(_) => {}
             #[cfg(feature = "service")]
             ClientTarget::Server(client) => client.check_key(&key)?,
         }
-        *self.lock_key() = Some(key);
+        ConnectionKey::replace(&mut self.calls.lock_key(), key);
         Ok(())
     }
 
     /// Looks up a transcript. An unavailable transcript is a normal response with `reason` and `watch_url`.
     ///
     /// Without a key, only archived transcripts are available. `language` is a BCP 47 tag; without it the transcript is
-    /// that of the default track. With `batch`, the call waits while the server refuses calls, together with the other
-    /// calls of the batch.
+    /// that of the default track. `other_languages` are looked up in this order if the video has none in `language`;
+    /// without a `language`, they alone are looked up.
+    /// With `batch`, the call waits while the server refuses calls, together with the other calls of the batch.
     ///
     /// # Errors
-    /// `InvalidInput` if the link, the language or the tag is invalid; rejections and failures of a server.
-    #[uniffi::method(default(src = None, call = None, language = None, batch = None))]
+    /// `InvalidInput` if the link, a language or the tag is invalid; rejections and failures of a server.
+    #[uniffi::method(default(src = None, call = None, language = None, batch = None, other_languages = []))]
     pub async fn look_up(
         &self,
         link: String,
@@ -164,24 +233,20 @@ impl Client {
         call: Option<CallOptions>,
         language: Option<String>,
         batch: Option<Arc<Batch>>,
+        other_languages: Vec<String>,
     ) -> Result<LookupResponse, VerbatimError> {
         let src = src.as_deref().map(AttributionTag::parse).transpose()?;
         let caller = Caller { src, ..self.caller() };
-        let lookup = lookup_of(link, language)?;
-        let lookup = ServiceLookup { words: true, description: true, ..lookup };
-        let waits = Batch::waits_of(batch);
-        let work = |service: Arc<dyn Service>, caller: Caller| async move {
-            let look_up = || service.look_up(&caller, lookup.clone());
-            waits.call_service(look_up, |reply| reply.result.failure_reason.as_deref()).await
-        };
-        self.run(call, caller, work, LookupResponse::from).await
+        let languages = parse_languages(language, other_languages)?;
+        let look_up = self.calls.clone().look_up(caller, link, languages, Batch::waits_of(batch));
+        run(call, async move { Ok(look_up.await?.into()) }).await
     }
 
     /// Looks up a transcript as text, Markdown or subtitles.
     ///
     /// # Errors
     /// As [`Client::look_up`].
-    #[uniffi::method(default(src = None, call = None, language = None))]
+    #[uniffi::method(default(src = None, call = None, language = None, other_languages = []))]
     pub async fn look_up_text(
         &self,
         link: String,
@@ -189,12 +254,15 @@ impl Client {
         src: Option<String>,
         call: Option<CallOptions>,
         language: Option<String>,
+        other_languages: Vec<String>,
     ) -> Result<TextResponse, VerbatimError> {
         let src = src.as_deref().map(AttributionTag::parse).transpose()?;
         let caller = Caller { src, ..self.caller() };
-        let (lookup, format) = (lookup_of(link, language)?, format.into());
-        let work = move |service: Arc<dyn Service>, caller| async move {
-            service.text(&caller, lookup, format).await
+        let languages = parse_languages(language, other_languages)?;
+        let (lookup, format, calls) = (ServiceLookup::url(link), format.into(), self.calls.clone());
+        let work = move |service: Arc<dyn Service>, caller: Caller| async move {
+            let caller = || calls.with_current_key(&caller);
+            fetch_text_in_order(service.as_ref(), caller, lookup, format, languages).await
         };
         self.run(call, caller, work, TextResponse::from).await
     }
@@ -301,14 +369,9 @@ impl Client {
         call: Option<CallOptions>,
         batch: Option<Arc<Batch>>,
     ) -> Result<PurchasedTranscript, VerbatimError> {
-        let view = TranscriptView { words: true, description: true, ..TranscriptView::default() };
-        let params =
-            TranscriptParams { url: Some(link), lang: language, view, ..TranscriptParams::default() };
-        let waits = Batch::waits_of(batch);
-        let work = |service: Arc<dyn Service>, caller: Caller| async move {
-            waits.call_service(|| service.transcript(&caller, params.clone()), |_| None).await
-        };
-        self.run(call, self.caller_once(idempotency_key), work, PurchasedTranscript::from).await
+        let languages = language.into_iter().collect();
+        let key = move |_| idempotency_key.clone();
+        run(call, self.calls.clone().buy(self.caller(), link, languages, Batch::waits_of(batch), key)).await
     }
 
     /// Buys an answer about a video for one credit, including its transcript. `link` is a link, or a YouTube id.
@@ -371,8 +434,7 @@ fn server_client(options: ClientOptions) -> Result<Arc<Client>, VerbatimError> {
     if let Some(key) = &options.key {
         client.check_key(key)?;
     }
-    let target = ClientTarget::Server(Arc::new(client));
-    Ok(Arc::new(Client { target, key: Mutex::new(options.key) }))
+    Ok(Client::with_target(ClientTarget::Server(Arc::new(client)), options.key))
 }
 
 #[cfg(not(feature = "service"))]
@@ -380,8 +442,14 @@ fn server_client(_: ClientOptions) -> Result<Arc<Client>, VerbatimError> {
     Err(Failure::error(FailureKind::Unsupported, "this build has no client: enable the feature service"))
 }
 
-/// The lookup of a link, in a language.
-fn lookup_of(link: String, language: Option<String>) -> Result<ServiceLookup, VerbatimError> {
-    let language = language.as_deref().map(LanguageTag::parse).transpose()?;
-    Ok(ServiceLookup { language, ..ServiceLookup::url(link) })
+/// The languages of a lookup in order; none for its default track.
+fn parse_languages(
+    language: Option<String>,
+    other_languages: Vec<String>,
+) -> Result<Vec<LanguageTag>, VerbatimError> {
+    if other_languages.len() >= LANGUAGES_MAX {
+        return Err(Error::invalid(format!("a request has at most {LANGUAGES_MAX} languages")).into());
+    }
+    let languages = language.iter().chain(&other_languages).map(|tag| LanguageTag::parse(tag));
+    Ok(languages.collect::<Result<_, _>>()?)
 }

@@ -12,8 +12,15 @@ pub(crate) enum CommentLanguage {
 }
 
 /// Functions, parameters and fields in comments. Other names with underscores are values on the wire.
-const MEMBERS: &[&str] =
-    &["from_cache", "idempotency_key", "max_wait", "tokens_max", "video_list_page", "watch_url"];
+const MEMBERS: &[&str] = &[
+    "from_cache",
+    "idempotency_key",
+    "max_wait",
+    "other_languages",
+    "tokens_max",
+    "video_list_page",
+    "watch_url",
+];
 
 /// Cases of enums in comments.
 const CASES: &[&str] = &[

@@ -30,11 +30,41 @@ extension Client {
     public func transcript(
         for link: String,
         language: String? = nil,
+        otherLanguages: [String] = [],
         timeout: TimeInterval? = nil,
         batch: Batch? = nil
     ) async throws -> LookupResponse {
         try await cancellable(timeout: timeout) { call in
-            try await self.lookUp(link: link, call: call, language: language, batch: batch)
+            try await self.lookUp(
+                link: link, call: call, language: language, batch: batch, otherLanguages: otherLanguages
+            )
+        }
+    }
+
+    /// Returns the transcripts of several videos in the order of the links. A failure is a result.
+    ///
+    /// With the key of an account the transcripts are bought: only of YouTube, and without a language in English.
+    /// Otherwise they are looked up. At most `concurrency` links are requested at the same time. They wait while the
+    /// server refuses calls, as `batch` says.
+    ///
+    /// After `timeout` seconds, the links that are not complete have failed as `.timedOut`. A cancelled task throws;
+    /// `listener` has received what was complete. The server may charge purchases that were sent, also those that have
+    /// timed out, and it charges a repeat again unless both calls have the same `idempotencyKey`.
+    public func transcripts(
+        for links: [String],
+        language: String? = nil,
+        otherLanguages: [String] = [],
+        concurrency: UInt32 = 8,
+        timeout: TimeInterval? = nil,
+        batch: Batch? = nil,
+        listener: ProgressListener? = nil,
+        idempotencyKey: String? = nil
+    ) async throws -> [BatchResult] {
+        try await cancellable(timeout: timeout) { call in
+            try await self.getMany(
+                links: links, language: language, concurrency: concurrency, listener: listener, call: call,
+                batch: batch, otherLanguages: otherLanguages, idempotencyKey: idempotencyKey
+            )
         }
     }
 

@@ -57,49 +57,41 @@ extension Transcripts {
     public func transcripts(
         for links: [String],
         language: String? = nil,
+        otherLanguages: [String] = [],
+        translated: Bool = false,
         concurrency: Int = 8,
         maxWait: TimeInterval? = nil
     ) -> AsyncStream<BatchResult> {
-        let results = LinkResults(
-            transcripts: self, links: links, language: language, concurrency: concurrency,
-            batch: Batch(maxWait: maxWait?.clamped)
-        )
+        let batch = Batch(maxWait: maxWait?.clamped)
+        let results = LinkResults(links: links, concurrency: concurrency) { link in
+            try await self.transcript(
+                of: link, language: language, otherLanguages: otherLanguages, translated: translated, batch: batch
+            )
+        }
         return AsyncStream(
             unfolding: { await results.next() },
             onCancel: { Task { await results.cancel() } }
         )
     }
-
-    fileprivate func result(for link: String, language: String?, batch: Batch) async -> BatchResult {
-        do {
-            let transcript = try await self.transcript(of: link, language: language, batch: batch)
-            return BatchResult(link: link, transcript: transcript, failure: nil)
-        } catch let error as VerbatimError {
-            return BatchResult(link: link, transcript: nil, failure: error.failure)
-        } catch {
-            let failure = Failure(kind: .cancelled, message: "the call was cancelled")
-            return BatchResult(link: link, transcript: nil, failure: failure)
-        }
-    }
 }
 
 /// Results of links. A link starts when the result of an earlier one was taken.
 private actor LinkResults {
-    private let transcripts: Transcripts
-    private let language: String?
+    private let transcript: @Sendable (String) async throws -> Transcript
     private let concurrency: Int
-    private let batch: Batch
     private var remaining: ArraySlice<String>
     private var tasks: [Int: Task<Void, Never>] = [:]
     private var lastTask = 0
     private var ready: [BatchResult] = []
     private var waiters: [CheckedContinuation<Void, Never>] = []
 
-    init(transcripts: Transcripts, links: [String], language: String?, concurrency: Int, batch: Batch) {
-        self.transcripts = transcripts
-        self.language = language
+    init(
+        links: [String],
+        concurrency: Int,
+        transcript: @escaping @Sendable (String) async throws -> Transcript
+    ) {
+        self.transcript = transcript
         self.concurrency = max(1, concurrency)
-        self.batch = batch
         remaining = links[...]
     }
 
@@ -127,10 +119,18 @@ private actor LinkResults {
     private func start(_ link: String) {
         lastTask += 1
         let number = lastTask
-        let (transcripts, language, batch) = (self.transcripts, self.language, self.batch)
+        let transcript = self.transcript
         // A running link does not keep the results alive: they end with the iteration.
         tasks[number] = Task { [weak self] in
-            let result = await transcripts.result(for: link, language: language, batch: batch)
+            let result: BatchResult
+            do {
+                result = BatchResult(link: link, transcript: try await transcript(link), failure: nil)
+            } catch let error as VerbatimError {
+                result = BatchResult(link: link, transcript: nil, failure: error.failure)
+            } catch {
+                let failure = Failure(kind: .cancelled, message: "the call was cancelled")
+                result = BatchResult(link: link, transcript: nil, failure: failure)
+            }
             await self?.finish(number, result)
         }
     }

@@ -36,22 +36,42 @@ extension Transcripts {
 
     /// Returns the transcript of a video: archived, or fetched and archived.
     ///
-    /// Cancelling the task cancels the call; after `timeout` seconds it fails as `.timedOut`.
+    /// `otherLanguages` are tried in this order if the video has none in `language`. With `translated`, a machine
+    /// translation is returned if it has no other transcript in a language. Cancelling the task cancels the call; after
+    /// `timeout` seconds it fails as `.timedOut`.
     public func transcript(
         of link: String,
         language: String? = nil,
+        otherLanguages: [String] = [],
+        translated: Bool = false,
         timeout: TimeInterval? = nil,
         batch: Batch? = nil
     ) async throws -> Transcript {
         try await cancellable(timeout: timeout) { call in
-            try await self.get(link: link, language: language, call: call, batch: batch)
+            try await self.get(
+                link: link, language: language, call: call, translated: translated, batch: batch,
+                otherLanguages: otherLanguages
+            )
         }
     }
 
     /// Returns the archived transcript of a video; `nil` if there is none. It fetches nothing.
-    public func archivedTranscript(of link: String, language: String? = nil) async throws -> Transcript? {
+    public func archivedTranscript(
+        of link: String,
+        language: String? = nil,
+        otherLanguages: [String] = []
+    ) async throws -> Transcript? {
         try await cancellable { call in
-            try await self.findArchived(link: link, language: language, call: call)
+            try await self.findArchived(
+                link: link, language: language, call: call, otherLanguages: otherLanguages
+            )
+        }
+    }
+
+    /// Returns a page of the archived transcripts: the first one, or that at `next` of the page before.
+    public func archivedTranscripts(after cursor: String? = nil, limit: UInt32 = 20) async throws -> ArchivedPage {
+        try await cancellable { call in
+            try await self.archivedPage(cursor: cursor, limit: limit, call: call)
         }
     }
 
@@ -66,10 +86,11 @@ extension Transcripts {
     public func refresh(
         _ link: String,
         language: String? = nil,
+        translated: Bool = false,
         timeout: TimeInterval? = nil
     ) async throws -> RefreshOutcome {
         try await cancellable(timeout: timeout) { call in
-            try await self.refresh(link: link, language: language, call: call)
+            try await self.refresh(link: link, language: language, call: call, translated: translated)
         }
     }
 

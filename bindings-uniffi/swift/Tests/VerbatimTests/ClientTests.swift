@@ -30,6 +30,15 @@ final class ClientTests: XCTestCase {
         XCTAssertEqual(invalid?.status, 400)
     }
 
+    func testClientReturnsTranscriptsInOrderOfLinks() async throws {
+        let links = [link, "no link", "https://youtu.be/aaaaaaaaaaa"]
+        let results = try await client().transcripts(for: links, language: "de", otherLanguages: ["en"])
+        XCTAssertEqual(results.map(\.link), links)
+        XCTAssertEqual(results.map { $0.transcript?.segments.count }, [2, nil, nil])
+        XCTAssertEqual(results[1].failure?.status, 400)
+        XCTAssertEqual(results[2].failure?.reason, "needs_verification")
+    }
+
     func testClientOfInvalidOrUnreachableServerFails() async throws {
         let client = try Client(options: ClientOptions(baseUrl: "http://127.0.0.1:9", retries: 0))
         let unreachable = await failure { _ = try await client.transcript(for: link) }

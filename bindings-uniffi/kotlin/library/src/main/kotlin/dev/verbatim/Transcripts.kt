@@ -74,7 +74,9 @@ public fun Transcripts.updates(link: String, language: String? = null): Flow<Tra
 /**
  * Returns the results of any number of links when they are complete. A failure is a result.
  *
- * A link waits while the sources of its platform are paused: at most [maxWait] without a success in between.
+ * A link waits while the sources of its platform are paused: at most [maxWait] without a success in between. With
+ * [translated], a machine translation is returned if a video has no other transcript in a language. [otherLanguages]
+ * are tried in this order if it has none in [language].
  */
 @OptIn(ExperimentalCoroutinesApi::class)
 public fun Transcripts.getAll(
@@ -82,12 +84,16 @@ public fun Transcripts.getAll(
     language: String? = null,
     concurrency: Int = 8,
     maxWait: Duration? = null,
+    translated: Boolean = false,
+    otherLanguages: List<String> = emptyList(),
 ): Flow<BatchResult> = flow {
     Batch(maxWait?.toJavaDuration()).use { batch ->
         val results = links.flatMapMerge(concurrency) { link ->
             flow {
                 val result = try {
-                    BatchResult(link, get(link, language, batch = batch), null)
+                    val transcript =
+                        get(link, language, translated = translated, batch = batch, otherLanguages = otherLanguages)
+                    BatchResult(link, transcript, null)
                 } catch (error: VerbatimException) {
                     BatchResult(link, null, error.failure)
                 } catch (error: CharacterCodingException) {
@@ -106,7 +112,23 @@ public fun Transcripts.getAll(
     language: String? = null,
     concurrency: Int = 8,
     maxWait: Duration? = null,
-): Flow<BatchResult> = getAll(links.asFlow(), language, concurrency, maxWait)
+    translated: Boolean = false,
+    otherLanguages: List<String> = emptyList(),
+): Flow<BatchResult> = getAll(links.asFlow(), language, concurrency, maxWait, translated, otherLanguages)
+
+/**
+ * Returns the archived transcripts, ordered by video; it fetches nothing. Each page is read when the collector needs it.
+ *
+ * The flow fails as [Transcripts.archivedPage] does.
+ */
+public fun Transcripts.archived(): Flow<Transcript> = flow {
+    var cursor: String? = null
+    do {
+        val page = archivedPage(cursor)
+        for (transcript in page.transcripts) emit(transcript)
+        cursor = page.next
+    } while (cursor != null)
+}
 
 /** A supplier of the app, from a function that returns transcripts or throws [supplyError]. */
 public fun customSupplier(

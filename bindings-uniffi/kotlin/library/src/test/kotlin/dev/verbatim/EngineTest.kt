@@ -274,6 +274,20 @@ class EngineTest {
     }
 
     @Test
+    fun `archived transcripts are listed in pages`() = runTest {
+        archiveWithTranscript().useAndShutdown { transcripts ->
+            transcripts.importCaptions(LINK, SRT, "de")
+            transcripts.importCaptions("jNQXAC9IVRw", SRT, "en")
+            val all = transcripts.archived().toList()
+            assertEquals(listOf("dQw4w9WgXcQ", "dQw4w9WgXcQ", "jNQXAC9IVRw"), all.map { it.videoId })
+            assertEquals(setOf("de", "en"), all.take(2).map { it.language }.toSet())
+            val first = transcripts.archivedPage(limit = 1u)
+            assertEquals(all.take(1), first.transcripts)
+            assertEquals(all.drop(1), transcripts.archivedPage(first.next).transcripts)
+        }
+    }
+
+    @Test
     fun `thousand concurrent calls all return`() = runTest {
         archiveWithTranscript().useAndShutdown { transcripts ->
             val calls = List(1_000) { number ->

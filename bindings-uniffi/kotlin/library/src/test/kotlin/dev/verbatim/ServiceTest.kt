@@ -228,6 +228,12 @@ class ServiceTest {
             val call = CallOptions(timeout = java.time.Duration.ofMillis(100))
             assertFailure(FailureKind.TIMED_OUT) { transcripts.ask(LINK, "What is closed?", call = call) }
         }
+        val impatient = options.copy(chatTimeout = java.time.Duration.ofMillis(100))
+        archiveWithTranscript(impatient).useAndShutdown { transcripts ->
+            assertFailure(FailureKind.UNAVAILABLE) { transcripts.ask(LINK, "What is closed?") }
+        }
+        val never = options.copy(chatTimeout = java.time.Duration.ZERO)
+        assertContains(assertFailure(FailureKind.INVALID_INPUT) { Transcripts(never) }.message, "chat_timeout")
     }
 }
 

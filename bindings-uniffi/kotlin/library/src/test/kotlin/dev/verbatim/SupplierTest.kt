@@ -149,6 +149,30 @@ class SupplierTest {
     }
 
     @Test
+    fun `other languages and translations are requested`() = runTest {
+        val custom = customSupplier("mine") { request ->
+            if (request.language != "fr" && !(request.language == "de" && request.translated)) {
+                throw supplyError(SupplyReason.NO_LANGUAGE, "It has no such language.")
+            }
+            listOf(transcriptOf(request, "x"))
+        }
+        fun languages(results: List<BatchResult>) = results.map { it.transcript?.language }
+        transcriptsWith(custom).useAndShutdown { transcripts ->
+            val others = listOf("fr")
+            assertEquals("fr", transcripts.get(LINK, "nl", otherLanguages = others).language)
+            assertEquals("fr", transcripts.findArchived(LINK, "nl", otherLanguages = others)?.language)
+            val links = listOf("https://youtu.be/aaaaaaaaaaa")
+            assertEquals(listOf("fr"), languages(transcripts.getMany(links, "de", otherLanguages = others)))
+            assertEquals(listOf("de"), languages(transcripts.getMany(links, "de", translated = true)))
+            val more = listOf("https://youtu.be/bbbbbbbbbbb")
+            assertEquals(listOf("fr"), languages(transcripts.getAll(more, "de", otherLanguages = others).toList()))
+            assertEquals(listOf("de"), languages(transcripts.getAll(more, "de", translated = true).toList()))
+            assertFailure(FailureKind.NO_CAPTIONS) { transcripts.refresh(LINK, "de") }
+            assertEquals("de", transcripts.refresh(LINK, "de", translated = true).transcript.language)
+        }
+    }
+
+    @Test
     fun `failure has reason of supplier`() = runTest {
         for (reason in listOf(SupplyReason.PRIVATE, SupplyReason.LIVE, SupplyReason.NO_LANGUAGE, SupplyReason.NO_CAPTIONS)) {
             val failing = customSupplier("mine") { throw supplyError(reason, "It says no.") }
