@@ -96,7 +96,7 @@ mod tests {
     #[tokio::test]
     async fn chat_timeout_zero_is_refused() {
         let mut options = Options::default();
-        options.custom.chat_timeout = Some(std::time::Duration::ZERO);
+        options.custom.chat_timeout = Some(Duration::ZERO);
         for error in [options.check().unwrap_err(), Verbatim::open(options).await.unwrap_err()] {
             assert_eq!(error.kind(), ErrorKind::Invalid);
             assert_eq!(error.message(), "chat_timeout must be longer than zero");

@@ -66,7 +66,7 @@ where
 /// As [`Service::transcript`].
 pub async fn buy_in_order(
     service: &dyn Service,
-    caller: impl Fn(Option<String>) -> Caller,
+    caller: impl Fn(Option<String>) -> Caller + Send + Sync,
     link: String,
     languages: Vec<String>,
 ) -> ServiceResult<StoredTranscript> {
@@ -99,7 +99,7 @@ pub async fn buy_in_order(
 /// As [`Service::look_up`].
 pub async fn look_up_in_order(
     service: &dyn Service,
-    caller: impl Fn() -> Caller,
+    caller: impl Fn() -> Caller + Send + Sync,
     lookup: ServiceLookup,
     languages: Vec<LanguageTag>,
 ) -> ServiceResult<LookupReply> {
@@ -128,7 +128,7 @@ pub async fn look_up_in_order(
 /// As [`Service::text`].
 pub async fn fetch_text_in_order(
     service: &dyn Service,
-    caller: impl Fn() -> Caller,
+    caller: impl Fn() -> Caller + Send + Sync,
     lookup: ServiceLookup,
     format: TextFormat,
     languages: Vec<LanguageTag>,

@@ -92,7 +92,7 @@ fn lookup() -> ServiceLookup {
 
 async fn buy(
     service: &FakeService,
-    caller: impl Fn(Option<String>) -> Caller,
+    caller: impl Fn(Option<String>) -> Caller + Send + Sync,
     languages: &[&str],
 ) -> ServiceError {
     let languages = languages.iter().map(|&tag| tag.to_owned()).collect();
