@@ -10,8 +10,8 @@ use std::{
 
 use sha2::{Digest, Sha256};
 use tokio::{task::JoinSet, time::sleep};
-use transcript_core::{engine::FailureReason, hex, transcript::LanguageTag};
-use verbatim::service::{Caller, LookupReply, ServiceReply};
+use transcript_core::{directory::api_key::ApiKind, engine::FailureReason, hex, transcript::LanguageTag};
+use verbatim::service::{Caller, ConnectionKey, LookupReply, ServiceReply};
 
 use super::{Client, ClientCalls, parse_languages, records::LookupResponse};
 use crate::{
@@ -139,14 +139,6 @@ where
             done.insert(index, result);
         }
     }
-    // What was complete at the timeout.
-    while let Some(Ok((task, outcome))) = tasks.try_join_next_with_id() {
-        if let Some((index, link)) = running.remove(&task) {
-            let result = BatchResult::new(link, outcome);
-            on_result(&result);
-            done.insert(index, result);
-        }
-    }
     let complete = |(index, link): (usize, String)| {
         done.remove(&index).unwrap_or_else(|| {
             let failure = Failure::error(FailureKind::TimedOut, "the call exceeded its timeout");
@@ -167,7 +159,7 @@ impl ClientCalls {
         languages: Vec<LanguageTag>,
         waits: verbatim::Batch,
     ) -> Result<Transcript, VerbatimError> {
-        if !caller.has_account_key() {
+        if ConnectionKey::api_of(caller.key.as_deref()) == ApiKind::Lookup {
             return into_transcript(self.look_up(caller, link, languages, waits).await?);
         }
         let languages = languages.iter().map(|tag| tag.as_str().to_owned()).collect();

@@ -10,7 +10,6 @@ use std::{
 
 use transcript_core::{
     Error,
-    directory::api_key::ApiKind,
     lookup::{AttributionTag, EntitlementProof, VideoReference},
     transcript::LanguageTag,
     wire::{
@@ -99,7 +98,7 @@ impl ClientCalls {
 
     /// The caller with the current key of its API, which can have replaced that of a running call.
     fn with_current_key(&self, caller: &Caller) -> Caller {
-        let api = if caller.has_account_key() { ApiKind::V1 } else { ApiKind::Lookup };
+        let api = ConnectionKey::api_of(caller.key.as_deref());
         Caller { key: self.lock_key().current(api), ..caller.clone() }
     }
 

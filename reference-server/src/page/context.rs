@@ -5,6 +5,7 @@ use std::{convert::Infallible, sync::Arc};
 use axum::extract::FromRequestParts;
 use http::{HeaderMap, Method, Uri, header::ACCEPT_LANGUAGE, request::Parts};
 use maud::{Markup, html};
+use transcript_core::accounts::NumberFormat;
 
 use super::{root_of, site::Site};
 use crate::{
@@ -150,12 +151,16 @@ impl PageContext {
 
     /// A number as the page's language writes it.
     pub(crate) fn number(&self, number: u64) -> String {
-        number_format(|key| self.text(key).to_owned()).number(number)
+        self.numbers().number(number)
+    }
+
+    fn numbers(&self) -> NumberFormat {
+        number_format(|key| self.text(key).to_owned())
     }
 
     /// An amount of money as the page's language writes it.
     pub(crate) fn price(&self, minor: u64, currency: &str) -> String {
-        number_format(|key| self.text(key).to_owned()).price(minor, currency)
+        self.numbers().price(minor, currency)
     }
 
     /// A message with values for its placeholders.

@@ -64,8 +64,19 @@ impl CachedDocument {
         self.value.get_or_init(|| (self.build)(self.app.lookup.options(), self.app.accounts.options()))
     }
 
+    /// Response with a file, which is the same in every language; a fault if it cannot be rendered.
+    pub(super) fn file(
+        &self,
+        path: &str,
+        request: (&Method, &HeaderMap),
+        render: impl FnOnce() -> Option<RenderedBody>,
+    ) -> Response {
+        let response = self.respond(path, PageLanguage::default(), request, render);
+        response.unwrap_or_else(|| ProblemResponse::fault().into_response())
+    }
+
     /// Response with a body that is rendered and compressed once. `None`: `render` finds nothing at this path.
-    pub(super) fn respond(
+    fn respond(
         &self,
         path: &str,
         language: PageLanguage,
@@ -129,8 +140,7 @@ pub(super) async fn open_api(
         let bytes = json_bytes(serde_json::to_vec(document.value())).ok()?;
         Some(RenderedBody { kind: JSON, bytes })
     };
-    let response = document.respond("openapi.json", PageLanguage::default(), (&method, &headers), render);
-    response.unwrap_or_else(|| ProblemResponse::fault().into_response())
+    document.file("openapi.json", (&method, &headers), render)
 }
 
 /// Names of the tools for assistants, which this build lacks.
@@ -149,8 +159,7 @@ pub(super) async fn llms_txt(
         let text = docs::llms_txt(document.value(), &tool_names());
         Some(RenderedBody { kind, bytes: text.into_bytes() })
     };
-    let response = document.respond("llms.txt", PageLanguage::default(), (&method, &headers), render);
-    response.unwrap_or_else(|| ProblemResponse::fault().into_response())
+    document.file("llms.txt", (&method, &headers), render)
 }
 
 pub(super) async fn overview(

@@ -21,7 +21,6 @@ use crate::{
     api::{PathName, ProblemResponse, path_name},
     config::PageIndex,
     docs::page_paths,
-    messages::PageLanguage,
     page::sitemap::Sitemap,
     response_cache::RenderedBody,
     state::AppState,
@@ -46,8 +45,7 @@ pub(super) async fn robots(
         let rules = rules(document.app.site.index, &document.app.lookup.options().base_url);
         Some(RenderedBody { kind: "text/plain; charset=utf-8", bytes: rules.into_bytes() })
     };
-    let response = document.respond("robots.txt", PageLanguage::default(), (&method, &headers), render);
-    response.unwrap_or_else(|| ProblemResponse::fault().into_response())
+    document.file("robots.txt", (&method, &headers), render)
 }
 
 fn rules(index: PageIndex, base_url: &str) -> String {
@@ -89,6 +87,9 @@ pub(super) async fn site_file(
     headers: HeaderMap,
 ) -> Response {
     let app = &document.app;
+    if app.site.index == PageIndex::None {
+        return unlisted();
+    }
     let render = || {
         let pages = SITE_PAGES.map(str::to_owned).into_iter().chain(page_paths(document.value()));
         let text = with_declaration(html! {
@@ -96,10 +97,9 @@ pub(super) async fn site_file(
                 @for page in pages { url { loc { (app.lookup.options().base_url) "/" (page) } } }
             }
         });
-        (app.site.index != PageIndex::None).then(|| RenderedBody { kind: XML, bytes: text.into_bytes() })
+        Some(RenderedBody { kind: XML, bytes: text.into_bytes() })
     };
-    let response = document.respond(SITE_FILE, PageLanguage::default(), (&method, &headers), render);
-    response.unwrap_or_else(unlisted)
+    document.file(SITE_FILE, (&method, &headers), render)
 }
 
 /// A file of the sitemap with transcripts.

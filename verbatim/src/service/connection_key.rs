@@ -8,7 +8,6 @@ use transcript_core::directory::api_key::ApiKind;
 ///
 /// A call that waits finds the later keys without a lock: a fork copies a lock that a thread of the runtime holds.
 /// A key of the other API replaces none: a lookup would be refused, and a batch would begin to buy.
-#[derive(Default)]
 pub struct ConnectionKey {
     text: Option<String>,
     /// The last key of the other API before this one.
@@ -27,10 +26,15 @@ impl ConnectionKey {
         self.text.clone()
     }
 
-    /// The API of the key; that of lookups without one.
+    /// The API of the key.
     pub fn api(&self) -> ApiKind {
-        match &self.text {
-            Some(text) if text.starts_with("vba_") => ApiKind::V1,
+        Self::api_of(self.text.as_deref())
+    }
+
+    /// The API of a key by its prefix, also of a malformed one; that of lookups without a key.
+    pub fn api_of(text: Option<&str>) -> ApiKind {
+        match text {
+            Some(text) if text.starts_with(ApiKind::V1.prefix()) => ApiKind::V1,
             _ => ApiKind::Lookup,
         }
     }
