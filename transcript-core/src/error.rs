@@ -23,8 +23,8 @@ pub enum ErrorKind {
     Conflict,
     /// Stored data cannot be read back.
     Corrupt,
-    /// The backend does not support the operation, for example on a read-only file or a newer schema. Of a chat model: it
-    /// refuses the text of the request.
+    /// The backend does not support the operation, for example on a read-only file or a newer schema. Of a chat model:
+    /// it refuses the text of the request.
     Unsupported,
     /// Anything else: a defect.
     Unexpected,

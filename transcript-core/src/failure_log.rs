@@ -90,6 +90,9 @@ impl FailureLog {
 }
 
 /// Logs a failure with its fields and the number of failures, by a [`FailureLog`] of this place.
+///
+/// It needs the crate `tracing`.
+#[macro_export]
 macro_rules! log_failure {
     ($level:ident, [$($field:tt)*], $message:literal) => {{
         static FAILURES: $crate::FailureLog = $crate::FailureLog::new();

@@ -66,6 +66,7 @@ pub mod wire;
 pub use error::{Error, ErrorCause, ErrorKind, Result, Retry};
 pub use failure_log::FailureLog;
 pub use page::{Page, PageRequest};
+pub use tasks::{ActivityCount, ActivityGuard};
 pub use time::{Clock, Random, Timestamp};
 
 /// Doc tests of the crate's README.

@@ -12,11 +12,29 @@ use tracing::Instrument as _;
 
 use crate::{error::Result, failure_log::FailureLog, retry::with_timeout};
 
+/// Number of pieces of work that run. A clone counts with the original.
+#[derive(Clone, Debug, Default)]
+pub struct ActivityCount(Arc<watch::Sender<usize>>);
+
+impl ActivityCount {
+    /// Counts work until the guard is dropped.
+    pub fn begin(&self) -> ActivityGuard {
+        self.0.send_modify(|count| *count += 1);
+        ActivityGuard(self.clone())
+    }
+
+    /// Waits until nothing runs.
+    pub async fn wait_until_idle(&self) {
+        // The sender is in `self`, so this cannot fail here.
+        let _ = self.0.subscribe().wait_for(|count| *count == 0).await;
+    }
+}
+
 /// Starts background tasks on a runtime and counts the running ones. A clone counts with the original.
 #[derive(Clone, Debug)]
 pub(crate) struct BackgroundTasks {
     runtime: Handle,
-    active: Arc<watch::Sender<usize>>,
+    active: ActivityCount,
 }
 
 /// Work of one type for every task. The runtime's code for a task is compiled for each type of work.
@@ -26,19 +44,19 @@ pub(crate) fn boxed<T>(
     Box::pin(work)
 }
 
-/// Work that [`BackgroundTasks::wait_until_idle`] waits for; drop ends it.
+/// Work that [`ActivityCount::wait_until_idle`] waits for; drop ends it.
 #[derive(Debug)]
-pub(crate) struct ActivityGuard(Arc<watch::Sender<usize>>);
+pub struct ActivityGuard(ActivityCount);
 
 impl Drop for ActivityGuard {
     fn drop(&mut self) {
-        self.0.send_modify(|count| *count -= 1);
+        self.0.0.send_modify(|count| *count -= 1);
     }
 }
 
 impl BackgroundTasks {
     pub(crate) fn new(runtime: Handle) -> Self {
-        Self { runtime, active: Arc::new(watch::Sender::new(0)) }
+        Self { runtime, active: ActivityCount::default() }
     }
 
     /// The runtime of the tasks.
@@ -48,8 +66,7 @@ impl BackgroundTasks {
 
     /// Counts work that runs elsewhere.
     pub(crate) fn begin(&self) -> ActivityGuard {
-        self.active.send_modify(|count| *count += 1);
-        ActivityGuard(Arc::clone(&self.active))
+        self.active.begin()
     }
 
     /// Runs work to its end.
@@ -65,8 +82,7 @@ impl BackgroundTasks {
 
     /// Waits until nothing runs.
     pub(crate) async fn wait_until_idle(&self) {
-        // The sender is in `self`, so this cannot fail here.
-        let _ = self.active.subscribe().wait_for(|count| *count == 0).await;
+        self.active.wait_until_idle().await;
     }
 }
 

@@ -102,15 +102,20 @@ impl Random for SequentialRandom {
     }
 }
 
-/// Monitor that ignores progress and never cancels.
-#[derive(Debug)]
-pub struct PatientMonitor;
+/// Monitor that checks progress, and cancels from a time on; by default never.
+#[derive(Debug, Default)]
+pub struct PatientMonitor {
+    /// When the work is cancelled; `None` for never.
+    pub cancels_at: Option<Instant>,
+}
 
 impl SupplyMonitor for PatientMonitor {
-    fn report_progress(&self, _: &str, _: u64, _: u64) {}
+    fn report_progress(&self, name: &str, done: u64, of: u64) {
+        assert!(of == 0 || done <= of, "{name}: {done} of {of}");
+    }
 
     fn is_cancelled(&self) -> bool {
-        false
+        self.cancels_at.is_some_and(|at| at <= deadline_after(Duration::ZERO))
     }
 }
 

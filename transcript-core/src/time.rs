@@ -54,7 +54,8 @@ impl Timestamp {
         Self::from_millis(self.0.saturating_add(millis))
     }
 
-    /// The latest expiry at this time of what is valid for `validity`: a clock that was ahead made those with a later one.
+    /// The latest expiry at this time of what is valid for `validity`: a clock that was ahead made those with a later
+    /// one.
     #[must_use]
     pub(crate) fn expiry_max(self, validity: Duration) -> Self {
         self.plus(validity.saturating_add(CLOCK_LEAD_MAX))

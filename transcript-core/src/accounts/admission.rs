@@ -277,8 +277,8 @@ impl Admission {
     /// changes nothing if it was settled or has expired. The hold of a response that is made again is settled when
     /// that is delivered, which may fail.
     ///
-    /// If the video was withdrawn since, the response is not replayed, and the hold is released. So is a stored response
-    /// whose transcript was deleted. One that is made again fetches that transcript.
+    /// If the video was withdrawn since, the response is not replayed, and the hold is released. So is a stored
+    /// response whose transcript was deleted. One that is made again fetches that transcript.
     async fn replay(&self, mut response: StoredResponse) -> Result<ReplayOutcome, V1Error> {
         let ReplyMetadata { hold, video, is_omitted } = ReplyMetadata::take(&mut response);
         let checked = match &video {

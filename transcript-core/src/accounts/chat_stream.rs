@@ -2,8 +2,9 @@
 //!
 //! The credit is held before the model is called. From then on a client that disconnects is charged in full, since the
 //! operator pays for the model. An extractive answer is charged from its first delivered sentence on. If the model
-//! fails, the hold is released, because a client cannot cause that. A client can cause that the model refuses a question
-//! or answers it unreadably: that is counted as an attempt of the account, and the fetch before a refusal is charged.
+//! fails, the hold is released, because a client cannot cause that. A client can cause that the model refuses a
+//! question or answers it unreadably: that is counted as an attempt of the account, and the fetch before a refusal is
+//! charged.
 
 use std::sync::{Arc, atomic::Ordering};
 

@@ -56,8 +56,8 @@ pub const RETRY_PAUSE_MAX: Duration = Duration::from_secs(3_600);
 
 /// When a mail or a webhook is due that is stored as due at `due`.
 ///
-/// It is due [`LEASE_MAX`] after `now` if `due` is later than the longest pause after that: a clock that was ahead and was
-/// corrected since stored it.
+/// It is due [`LEASE_MAX`] after `now` if `due` is later than the longest pause after that: a clock that was ahead and
+/// was corrected since stored it.
 pub(crate) fn limit_due(due: Timestamp, now: Timestamp) -> Timestamp {
     let latest = now.plus(LEASE_MAX);
     if due > latest.plus(RETRY_PAUSE_MAX) { latest } else { due }
@@ -82,8 +82,8 @@ pub trait Outbox: fmt::Debug + Send + Sync + 'static {
     /// - A mail is due from its due time on. A leased mail is due again only after the lease has expired, also for its
     ///   holder. Each lease counts as an attempt; the returned intent includes it.
     /// - A leased mail that cannot be decoded is logged and left out.
-    /// - A mail that is due more than [`RETRY_PAUSE_MAX`] and [`LEASE_MAX`] after `now` is due [`LEASE_MAX`] after `now`
-    ///   instead: a clock that was ahead and was corrected since stored its time.
+    /// - A mail that is due more than [`RETRY_PAUSE_MAX`] and [`LEASE_MAX`] after `now` is due [`LEASE_MAX`] after
+    ///   `now` instead: a clock that was ahead and was corrected since stored its time.
     async fn lease_due(
         &self,
         holder: &Holder,
@@ -102,8 +102,8 @@ pub trait Outbox: fmt::Debug + Send + Sync + 'static {
     /// Counted up to [`WAITING_MAX`].
     async fn count_waiting(&self) -> Result<u64>;
 
-    /// Finishes the work on a mail: `None` if it was sent or abandoned, else the time of the next attempt, after at most
-    /// [`RETRY_PAUSE_MAX`].
+    /// Finishes the work on a mail: `None` if it was sent or abandoned, else the time of the next attempt, after at
+    /// most [`RETRY_PAUSE_MAX`].
     ///
     /// **Behaviour**: an unknown id is success; a finished mail stays finished.
     async fn finish(&self, id: &str, retry_at: Option<Timestamp>) -> Result<()>;

@@ -250,8 +250,8 @@ pub(super) fn new_token(random: &dyn Random) -> String {
 
 /// The id of what one submission of a form creates: the same form creates no second one.
 ///
-/// `token` is the form's [`AccountSessions::form_token`]. The id is a digest, so the owner cannot choose that of another
-/// record.
+/// `token` is the form's [`AccountSessions::form_token`]. The id is a digest, so the owner cannot choose that of
+/// another record.
 pub(super) fn form_id(prefix: &str, owner: &AccountId, token: &str) -> String {
     let digest = Sha256::digest(format!("{owner}\n{token}"));
     format!("{prefix}-{}", hex::encode(digest.get(..16).unwrap_or_default()))

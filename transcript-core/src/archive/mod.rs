@@ -147,8 +147,8 @@ pub trait Archive: fmt::Debug + Send + Sync + 'static {
     /// The default implementation adds none: the engine then knows the languages of an absence while it runs.
     ///
     /// **Behaviour**
-    /// - They are merged into those known before, as [`Archive::put`] does, and are no transcripts. It is a change if the
-    ///   video has transcripts and a track is new.
+    /// - They are merged into those known before, as [`Archive::put`] does, and are no transcripts. It is a change if
+    ///   the video has transcripts and a track is new.
     ///
     /// # Errors
     /// [`crate::ErrorKind::Invalid`] for more than [`KNOWN_TRACKS_MAX`] tracks.
@@ -256,8 +256,8 @@ pub trait Archive: fmt::Debug + Send + Sync + 'static {
     /// nothing stored later.
     ///
     /// **Behaviour**
-    /// - A list may be shorter than `limit`, but has at least 100 videos if as many are recorded: an indexer leaves some
-    ///   in it that it cannot read.
+    /// - A list may be shorter than `limit`, but has at least 100 videos if as many are recorded: an indexer leaves
+    ///   some in it that it cannot read.
     /// - A video is recorded, in the same transaction, when a transcript or a known field of its metadata is stored,
     ///   replaced or deleted, and when it is withdrawn or restored; also when a put with `replace` writes the same
     ///   content again, which an index may have found unreadable. It stays until [`Archive::delete_unindexed_videos`],
@@ -270,8 +270,8 @@ pub trait Archive: fmt::Debug + Send + Sync + 'static {
 
     /// Returns the highest number of [`Archive::unindexed_videos`] so far, 0 before the first change.
     ///
-    /// The number only grows. If it is lower than an index has seen it, the archive is an earlier copy of itself, such as
-    /// a restored backup, and the index is built again.
+    /// The number only grows. If it is lower than an index has seen it, the archive is an earlier copy of itself, such
+    /// as a restored backup, and the index is built again.
     ///
     /// The default implementation returns `None`: the archive does not number changes, or the index is stored with it.
     async fn newest_change(&self) -> Result<Option<u64>> {
@@ -328,11 +328,12 @@ pub trait Archive: fmt::Debug + Send + Sync + 'static {
     /// video of a damaged transcript.
     ///
     /// **Behaviour**
-    /// - Changes nothing without [`VerifyArchiveRequest::delete_damaged`]. With it, each damaged transcript is deleted in a
-    ///   separate transaction, which checks it again first: its selectors have none then, and the known tracks stay.
+    /// - Changes nothing without [`VerifyArchiveRequest::delete_damaged`]. With it, each damaged transcript is deleted
+    ///   in a separate transaction, which checks it again first: its selectors have none then, and the known tracks
+    ///   stay.
     /// - A transcript of a newer version of the store is listed, but not deleted.
-    /// - A store that can also lists damaged selectors, and sets them again if damaged transcripts are to be deleted. It
-    ///   sets none of a video that has no selector: its newest transcript may be one that was replaced.
+    /// - A store that can also lists damaged selectors, and sets them again if damaged transcripts are to be deleted.
+    ///   It sets none of a video that has no selector: its newest transcript may be one that was replaced.
     /// - A store that is unreachable is an error; a transcript that cannot be read is not.
     /// - The method may be called during reads, puts and deletions, and may be killed at any instant. A cursor stays
     ///   valid.

@@ -271,8 +271,8 @@ pub struct DamagedTranscript {
     pub language: Option<LanguageTag>,
     /// Its revision.
     pub revision: u32,
-    /// Selectors that it serves; none if it is an earlier revision. Of damaged selectors, those without a transcript; of
-    /// a video without any, those of its archived tracks.
+    /// Selectors that it serves; none if it is an earlier revision. Of damaged selectors, those without a transcript;
+    /// of a video without any, those of its archived tracks.
     pub selectors: Vec<TrackSelector>,
     /// What is damaged.
     pub reason: String,

@@ -1,8 +1,8 @@
 //! TTML times: clock times (`00:00:01.5`, `00:00:01:12`) and offsets (`1.5s`, `36f`, `1000t`).
 //!
 //! A number without a metric is seconds, as in the first drafts of TTML and in Apple's lyrics. SMPTE's separator of
-//! drop-frame times, `00:00:01;12`, is read too. A clock of NTSC's drop-frame times leaves out two frame numbers in each
-//! minute but every tenth.
+//! drop-frame times, `00:00:01;12`, is read too. A clock of NTSC's drop-frame times leaves out two frame numbers in
+//! each minute but every tenth.
 
 use super::{
     decimal::{HUGE, parse_scaled},

@@ -179,7 +179,8 @@ pub(super) fn is_common_word(word: &str) -> bool {
     COMMON_WORDS.contains_key(word)
 }
 
-/// The language that the common words of a text show: a primary tag, or an empty one for the languages of the last list.
+/// The language that the common words of a text show: a primary tag, or an empty one for the languages of the last
+/// list.
 ///
 /// It is `primary` unless they show another one.
 pub(super) fn language_of<'a>(text: &str, primary: &'a str) -> &'a str {

@@ -152,7 +152,8 @@ impl TextVectors {
         size_of::<Self>().saturating_add(self.values.len()) as u64
     }
 
-    /// Cosine similarities of each vector to each of others, which come first; from -1 to 1, and 0 for a vector of zeros.
+    /// Cosine similarities of each vector to each of others, which come first; from -1 to 1, and 0 for a vector of
+    /// zeros.
     ///
     /// No list if the lengths of the vectors differ.
     pub(super) fn similarities(&self, others: &Self) -> Vec<Vec<f32>> {

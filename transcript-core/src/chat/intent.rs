@@ -36,7 +36,8 @@ const LIST_PHRASES: &str = "list all |list every|list each|list the |name all |n
     enumera |lista todos|lista todas|liste todos|liste todas|elenca |перечисли|перелічи|назови все|wymień |listele|\
     列出|列举|列舉|すべて挙げて|全部挙げて|列挙して|모두 나열|나열해|اذكر كل|اذكر جميع|सभी बताओ";
 
-/// What speakers list without naming it so, such as decisions. In scripts without spaces a phrase is any part of a text.
+/// What speakers list without naming it so, such as decisions. In scripts without spaces a phrase is any part of a
+/// text.
 const VAGUE_WORDS: &str = "advantages arguments changes claims conclusions decisions disadvantages errors events facts \
     ideas lessons mistakes opinions points problems questions reasons recommendations results rules steps suggestions \
     tips topics entscheidungen probleme fehler gründe tipps schritte regeln argumente themen ergebnisse vorteile \

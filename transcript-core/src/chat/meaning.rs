@@ -107,8 +107,8 @@ impl MeaningSearch {
 
     /// Compares a question with the passages of a transcript; `None` if the model fails or failed recently.
     ///
-    /// The vectors of the passages are computed once, also for concurrent questions. With the transcript of the passages,
-    /// they are read from the archive and stored in it.
+    /// The vectors of the passages are computed once, also for concurrent questions. With the transcript of the
+    /// passages, they are read from the archive and stored in it.
     pub(super) async fn similarities(
         &self,
         transcript: Option<&Arc<Transcript>>,

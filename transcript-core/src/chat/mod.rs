@@ -86,7 +86,8 @@ pub use answer::{AnswerOrigin, Citation, NOT_COVERED_SENTENCE, Sentence, Verifie
 pub use embedder::{EMBED_DIMENSIONS_MAX, EMBED_TEXTS_MAX, EmbedPurpose, Embedder};
 pub use extractive::ExtractiveModel;
 pub use model::{
-    ChatMessage, ChatModel, DeltaSink, MessageRole, ModelReply, ModelRequest, ModelTask, TokenUsage,
+    CONTEXT_TOKENS_DEFAULT, ChatMessage, ChatModel, DeltaSink, MessageRole, ModelReply, ModelRequest,
+    ModelTask, TokenUsage,
 };
 pub use options::ChatOptions;
 pub use passage::{Passage, passages};

@@ -7,6 +7,9 @@ use async_trait::async_trait;
 use super::{ChatRole, ChatTurn, Passage, prompt};
 use crate::{debug_fields, error::Result};
 
+/// Context size of a model that states none, in tokens.
+pub const CONTEXT_TOKENS_DEFAULT: u32 = 32_000;
+
 /// Request to a model.
 ///
 /// A language model receives [`ModelRequest::messages`]; a model that works on passages reads the fields.

@@ -76,11 +76,12 @@ impl<'a> Requirement<'a> {
         Some(Self { index, passages, language, content, common, rest, words })
     }
 
-    /// Whether a place with the words of the question also has what its answer must contain; `None` if no place is asked
-    /// for.
+    /// Whether a place with the words of the question also has what its answer must contain; `None` if no place is
+    /// asked for.
     ///
     /// `has_subject`: a place has enough of all its words. Where words have no spaces between them, most n-grams of a
-    /// short question are of those that ask, so enough of the others suffice. `coverage_min` is the least share of these.
+    /// short question are of those that ask, so enough of the others suffice. `coverage_min` is the least share of
+    /// these.
     pub(super) fn is_met(&self, has_subject: bool, coverage_min: f32) -> Option<bool> {
         if !self.names_subject() {
             let asks_for_all = self.content == RequiredContent::Money;

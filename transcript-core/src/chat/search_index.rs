@@ -248,8 +248,8 @@ impl SearchIndex {
             .collect()
     }
 
-    /// The words of the transcript that differ from a word of a question by one typing error behind the first letter: by
-    /// two swapped letters, or, if there are none, by another one.
+    /// The words of the transcript that differ from a word of a question by one typing error behind the first letter:
+    /// by two swapped letters, or, if there are none, by another one.
     fn misspelt(&self, word: &QueryWord) -> WordMatches {
         let letters: Vec<char> = word.folded.chars().collect();
         let is_long = (SWAPPED_LETTERS_MIN..=LETTERS_MAX).contains(&letters.len());

@@ -112,9 +112,9 @@ impl WordStemmer {
 
 /// Stem of an Arabic word.
 ///
-/// Snowball's rules take a word with a conjunction and the article, such as `والجسر` ("and the bridge"), for a verb, and
-/// remove neither. Without them all forms have the stem of the noun. The rules also keep `سيارات` ("cars") apart from
-/// `سيارة` ("car").
+/// Snowball's rules take a word with a conjunction and the article, such as `والجسر` ("and the bridge"), for a verb,
+/// and remove neither. Without them all forms have the stem of the noun. The rules also keep `سيارات` ("cars") apart
+/// from `سيارة` ("car").
 fn stem_arabic<'a>(stemmer: &Stemmer, word: &'a str) -> Cow<'a, str> {
     if word.chars().any(is_point) {
         let plain: String = word.chars().filter(|letter| !is_point(*letter)).collect();

@@ -44,8 +44,8 @@ const WHOLE_VIDEO_PHRASES: [&str; 21] = [
     "สรุป|เกี่ยวกับอะไร|วิดีโอพูดถึงอะไร|วิดีโอนี้พูดถึงอะไร|คลิปนี้พูดถึงอะไร|^หัวข้อคืออะไร",
 ];
 
-/// Words for a summary, in lower case: what asks for one has them, and little else has. In scripts with spaces they begin a
-/// word.
+/// Words for a summary, in lower case: what asks for one has them, and little else has. In scripts with spaces they
+/// begin a word.
 const SUMMARY_PHRASES: &str = "summar|tl;dr|tldr|recap|zusammenfass|fass den|fass das|fass die|fass mir|fasse |kurzfassung|résum|synthèse|resúm|resumen|\
     resumir|resume el|resume la|resume en|riassu|samenvat|sammanfatta|opsummer|oppsummer|резюм|перескаж|пересказ|\
     краткое содержание|підсум|podsum|streść|özetle|ringkas|tóm tắt|περίληψη|सारांश|لخص|لخّص|تلخيص|ملخص|总结|總結|概括|摘要|要約|\

@@ -145,7 +145,8 @@ impl CircuitBreaker {
     /// Why no call may be made now, and the time to retry; `None` if one may.
     ///
     /// During a trial it is at most a fifth of the policy's cooldown, whatever time the trial has left.
-    /// A longer time than the longest possible one counts as none: a clock that was ahead and was corrected since set it.
+    /// A longer time than the longest possible one counts as none: a clock that was ahead and was corrected since set
+    /// it.
     pub(super) fn remaining_cooldown(&self, now: Timestamp) -> Option<(SupplyReason, Duration)> {
         let latest = now.plus(self.policy.cooldown_max);
         match &self.state {

@@ -5,7 +5,8 @@
 //!
 //! All work runs on the [`Handle`] that the engine was built with, or on the
 //! [caller runtime](EngineBuilder::caller_runtime) for calls made from it. Polled by any other executor, the public
-//! futures only wait on channels. A caller that disconnects leaves the work running: its result is archived and settled.
+//! futures only wait on channels. A caller that disconnects leaves the work running: its result is archived and
+//! settled.
 
 mod absence;
 mod builder;
@@ -213,9 +214,9 @@ impl Transcripts {
 
     /// Looks a track up in the archive; never fetches.
     ///
-    /// An absence from before a supplier was configured, or of a clock that was ahead and was corrected since, is void and
-    /// returned as [`FindOutcome::NotFound`]. A language without a stored transcript is answered by the best matching
-    /// known track, if that track is archived.
+    /// An absence from before a supplier was configured, or of a clock that was ahead and was corrected since, is void
+    /// and returned as [`FindOutcome::NotFound`]. A language without a stored transcript is answered by the best
+    /// matching known track, if that track is archived.
     ///
     /// # Errors
     /// As [`Archive::find`].

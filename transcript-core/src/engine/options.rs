@@ -14,8 +14,8 @@ pub struct EngineOptions {
     /// Timeout of a whole fetch.
     #[default(Duration::from_secs(30 * 60))]
     pub work_timeout: Duration,
-    /// How long the lease of a fetch lasts without renewal: so long a fetch that died with its process blocks its video.
-    /// At most [`LEASE_MAX`](crate::time::LEASE_MAX), as `hold`.
+    /// How long the lease of a fetch lasts without renewal: so long a fetch that died with its process blocks its
+    /// video. At most [`LEASE_MAX`](crate::time::LEASE_MAX), as `hold`.
     #[default(Duration::from_secs(15))]
     pub lease: Duration,
     /// How often a running fetch renews its lease.

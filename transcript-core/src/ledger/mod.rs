@@ -3,8 +3,8 @@
 //! A spend is held first, then settled once or released; a charge for data that is already available is held and
 //! settled in one step. Every operation writes immutable entries ([`Entry`]), and every balance can be recomputed from
 //! them ([`audit`]). The effect of an operation on the rows of a wallet is plain arithmetic that the stores share
-//! ([`rules`], [`allocate`]). The ledger has no plans and no calendar: each call passes the wallet's current pools as [`Terms`],
-//! computed by [`terms`]. A new period is a new bucket name, so no timer resets balances.
+//! ([`rules`], [`allocate`]). The ledger has no plans and no calendar: each call passes the wallet's current pools as
+//! [`Terms`], computed by [`terms`]. A new period is a new bucket name, so no timer resets balances.
 
 pub mod allocate;
 pub mod audit;
@@ -41,8 +41,8 @@ const CHECK_WALLET: &str = "readiness";
 /// Each method is one transaction: it applies entirely or not at all, and an acknowledged change survives a crash. Only
 /// a new hold of credits may be lost when the machine crashes, until a later change of its wallets is acknowledged.
 /// Each method is idempotent by its id: after a fault with an unknown outcome, the caller repeats the call and receives
-/// the outcome of the first one. Wallets are locked in the order of their ids, so two calls cannot deadlock. If a future
-/// is dropped, the call has either applied or not.
+/// the outcome of the first one. Wallets are locked in the order of their ids, so two calls cannot deadlock. If a
+/// future is dropped, the call has either applied or not.
 ///
 /// No balance is ever negative, and the spent and held amounts of a bucket never exceed its limit.
 ///

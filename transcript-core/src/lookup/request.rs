@@ -107,7 +107,8 @@ impl LookupRequest {
         }
     }
 
-    /// Whether an archived track in another language is better than none. A request that names a language wants no other.
+    /// Whether an archived track in another language is better than none. A request that names a language wants no
+    /// other.
     pub(super) fn accepts_other_languages(&self) -> bool {
         !self.default_only && self.language.is_none()
     }

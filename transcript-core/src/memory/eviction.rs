@@ -2,10 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::{
-    transcript::{Segment, Transcript},
-    video::{ShortLink, VideoId},
-};
+use crate::video::{ShortLink, VideoId};
 
 /// Size of a video without its records and text.
 const VIDEO_BYTES: u64 = 1_024;
@@ -75,11 +72,4 @@ impl EvictionQueue {
         }
         self.videos.values().next()
     }
-}
-
-/// Approximate size of a transcript's text in memory.
-pub(super) fn text_bytes(transcript: &Transcript) -> u64 {
-    // Each text is a separate allocation, with some overhead of the allocator.
-    let each = (size_of::<Segment>() + 16) as u64;
-    transcript.segments.iter().map(|segment| segment.text.len() as u64 + each).sum()
 }

@@ -27,8 +27,8 @@ const BUILD_TRACKS: u32 = 100;
 /// Bytes of text of videos that are put together. A longer video is put alone.
 const PUT_BYTES: usize = 4 << 20;
 
-/// Most changes that are left in the archive's list because they could not be indexed. It is less than one list has; see
-/// [`Archive::unindexed_videos`].
+/// Most changes that are left in the archive's list because they could not be indexed. It is less than one list has;
+/// see [`Archive::unindexed_videos`].
 const SKIPPED_MAX: usize = 64;
 /// A list of changes of any archive may have this many; see [`Archive::unindexed_videos`].
 const LISTED_MAX: u32 = 100;

@@ -14,9 +14,9 @@ const WINDOWS_MAX: usize = 64;
 
 /// The candidates of a request.
 ///
-/// An index ranks a part of very many matches, which need not be the newest ones. Sorted by date, the candidates then come
-/// from one window of calendar months after another, the newest first: months are terms, by which an index narrows a
-/// search before it ranks. More matches than it ranks may remain in one month.
+/// An index ranks a part of very many matches, which need not be the newest ones. Sorted by date, the candidates then
+/// come from one window of calendar months after another, the newest first: months are terms, by which an index narrows
+/// a search before it ranks. More matches than it ranks may remain in one month.
 pub(super) async fn candidates(
     index: &dyn ArchiveIndex,
     request: &CandidateRequest,

@@ -63,8 +63,8 @@ const CHANCE_LETTERS_MAX: usize = 3;
 pub(super) struct IndexTokenizer {
     language: String,
     stemmer: WordStemmer,
-    /// The stems of words in lower case: most words of a transcript are in the ones before it, and the rules take longer
-    /// than all else. Each word is looked up, hence the fast hash; its seed is random.
+    /// The stems of words in lower case: most words of a transcript are in the ones before it, and the rules take
+    /// longer than all else. Each word is looked up, hence the fast hash; its seed is random.
     stems: HashMap<String, [Option<String>; 2]>,
 }
 

@@ -126,8 +126,8 @@ pub struct VideoListPage {
 impl VideoListPage {
     /// The page without videos that were surely published before a time.
     ///
-    /// In a list that is newest first, nothing follows a page that ends with an older video. A video without a date, such
-    /// as a scheduled one, stays.
+    /// In a list that is newest first, nothing follows a page that ends with an older video. A video without a date,
+    /// such as a scheduled one, stays.
     #[must_use]
     pub fn published_since(mut self, since: Timestamp, is_newest_first: bool) -> Self {
         let is_older = |listed: &ListedVideo| listed.published.is_some_and(|at| at.latest < since);

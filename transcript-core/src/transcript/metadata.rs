@@ -97,8 +97,8 @@ impl VideoMetadata {
 
     /// Removes what exceeds the limits: hostile or broken metadata never costs a transcript.
     ///
-    /// Control characters are removed, URLs must be `https`, texts are cut, and chapters are ordered; one that is empty,
-    /// starts with another, or starts after `duration_ms` is left out.
+    /// Control characters are removed, URLs must be `https`, texts are cut, and chapters are ordered; one that is
+    /// empty, starts with another, or starts after `duration_ms` is left out.
     #[must_use]
     pub fn cleaned(self, duration_ms: Option<u64>) -> Self {
         let name = |text: Option<String>| text.and_then(|text| clean_line(&text, NAME_BYTES_MAX));

@@ -82,6 +82,17 @@ impl Transcript {
         self.segments.iter().map(|segment| segment.text.len()).sum()
     }
 
+    /// Approximate memory of the decoded segments, in bytes.
+    pub fn memory_bytes(&self) -> usize {
+        // Each text is a separate allocation, with some overhead of the allocator.
+        let text_bytes = |text: &str, each: usize| text.len() + each + 16;
+        let segment_bytes = |segment: &Segment| {
+            let words = segment.words.iter().map(|word| text_bytes(&word.text, size_of::<Word>()));
+            text_bytes(&segment.text, size_of::<Segment>()) + words.sum::<usize>()
+        };
+        self.segments.iter().map(segment_bytes).sum()
+    }
+
     /// Whether words have times.
     pub fn has_words(&self) -> bool {
         self.segments.iter().any(|segment| !segment.words.is_empty())

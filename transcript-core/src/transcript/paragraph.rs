@@ -18,8 +18,8 @@ const LETTERS_MAX: usize = 800;
 /// Groups segments into paragraphs: same words, same order, new white space between them.
 ///
 /// A paragraph ends before a long pause; when it is long enough, at the end of a sentence or before a short pause; and
-/// in speech without pauses and punctuation, at a maximum length. It ends only between segments. Words are joined by single
-/// spaces, or by nothing in scripts that are written without spaces.
+/// in speech without pauses and punctuation, at a maximum length. It ends only between segments. Words are joined by
+/// single spaces, or by nothing in scripts that are written without spaces.
 ///
 /// ```
 /// use transcript_core::transcript::{Segment, paragraphs};

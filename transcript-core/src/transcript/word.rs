@@ -35,8 +35,8 @@ impl Word {
 
 /// Sets the durations of words whose source names only their starts.
 ///
-/// A word lasts until the next one starts, at most until its segment ends. The last word of a segment also ends when the
-/// next segment starts: captions that scroll show each line for the time of two.
+/// A word lasts until the next one starts, at most until its segment ends. The last word of a segment also ends when
+/// the next segment starts: captions that scroll show each line for the time of two.
 pub fn set_word_durations(segments: &mut [Segment]) {
     for index in 0..segments.len() {
         let Some(last) = segments.get(index).and_then(|segment| segment.words.last()) else { continue };

@@ -12,8 +12,8 @@ use super::{
 const BASE: &str = "https://www.youtube.com";
 /// Beginnings of the ids of playlists, as in links without a parameter's name.
 ///
-/// Users' lists, old courses, favourites, albums, popular uploads, the uploads of a channel (all, videos, shorts, streams,
-/// for members), uploads around a video, and finite lists of the music service.
+/// Users' lists, old courses, favourites, albums, popular uploads, the uploads of a channel (all, videos, shorts,
+/// streams, for members), uploads around a video, and finite lists of the music service.
 const PREFIXES: [&str; 9] = ["PL", "EC", "FL", "OLAK5uy_", "PU", "UU", "UL", "TL", "RDCLAK5uy_"];
 /// Lengths of the ids of playlists.
 const PLAYLIST_MIN: usize = 12;

@@ -18,7 +18,7 @@ pub struct Problem {
     pub status: u16,
     /// What is wrong with this request, and what to do.
     pub detail: String,
-    /// The failure reason of the lookup, if one applies.
+    /// Reserved for the failure reason of a lookup; the server does not send it.
     #[serde(rename = "failureReason", default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(
         feature = "openapi",

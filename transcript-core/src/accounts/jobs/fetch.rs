@@ -223,7 +223,8 @@ impl HeldPayment for HeldItem {
 
 /// The id of the charge of an item: the same for every claim.
 ///
-/// A job that was deleted may be created again under its id, with other videos: the time of creation distinguishes them.
+/// A job that was deleted may be created again under its id, with other videos: the time of creation distinguishes
+/// them.
 pub(super) fn charge_id(item: &ClaimedItem) -> HoldId {
     let (created_at, index) = (item.job_created_at.as_millis().to_string(), item.claim.index.to_string());
     let name = derive_id(&["item", item.claim.job.as_str(), &created_at, &index]);

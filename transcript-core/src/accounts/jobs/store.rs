@@ -145,8 +145,8 @@ pub trait JobStore: fmt::Debug + Send + Sync + 'static {
     /// **Behaviour**
     /// - A paused job is due for a check when the item is due. An item of a cancelled job returns too.
     /// - It ends the claims in a row that ended with their lease.
-    /// - [`ItemReturn::failing_since`] is stored. An attempt ends the failures before it. The time in which the item only
-    ///   waits does not count as a failure.
+    /// - [`ItemReturn::failing_since`] is stored. An attempt ends the failures before it. The time in which the item
+    ///   only waits does not count as a failure.
     /// - A failure is the first one also if the stored time of the first one is after `now`: a clock that was ahead and
     ///   was corrected since stored it.
     async fn return_item(&self, claim: &ItemClaim, returned: ItemReturn, now: Timestamp) -> Result<bool>;
@@ -201,8 +201,8 @@ pub trait JobStore: fmt::Debug + Send + Sync + 'static {
 
     /// Ends the pause of a job if this is its reason; `false` if it is not paused for it.
     ///
-    /// **Behaviour**: the failures of its items begin again at `now`, because the time of the pause does not count; those
-    /// of its list end.
+    /// **Behaviour**: the failures of its items begin again at `now`, because the time of the pause does not count;
+    /// those of its list end.
     async fn resume(&self, id: &JobId, reason: PauseReason, now: Timestamp) -> Result<bool>;
 
     /// Pauses a job for the operator. Returns the job; `None` if there is none.

@@ -89,8 +89,8 @@ impl Payments {
     /// of any other kind of order.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::Invalid`] if payments are not configured; [`crate::ErrorKind::Conflict`] if the order of this
-    /// id is paid or is another one; the errors of stores and provider.
+    /// [`crate::ErrorKind::Invalid`] if payments are not configured; [`crate::ErrorKind::Conflict`] if the order of
+    /// this id is paid or is another one; the errors of stores and provider.
     pub async fn buy(
         &self,
         buyer: &Account,

@@ -13,6 +13,10 @@ pub fn check_callback_url(text: &str, allow_private: bool) -> Result<(), &'stati
     if text.len() > CALLBACK_URL_MAX {
         return Err("it has more than 2048 bytes");
     }
+    // The parser drops some of them.
+    if text.contains(|c: char| c.is_control() || c.is_whitespace()) {
+        return Err("it must contain no white space and no control characters");
+    }
     let Ok(url) = Url::parse(text) else { return Err("it is not an address") };
     match url.scheme() {
         "https" => {}

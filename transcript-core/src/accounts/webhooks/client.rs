@@ -27,8 +27,8 @@ debug_fields!(WebhookPost { allow_private });
 pub trait WebhookClient: fmt::Debug + Send + Sync + 'static {
     /// Sends a webhook, and returns the status of the response, whose body is not read.
     ///
-    /// **Behaviour**: one attempt, bounded in time. No redirect is followed. Unless the post allows it, the address must
-    /// be https, and the connection goes to a public address only.
+    /// **Behaviour**: one attempt, bounded in time. No redirect is followed. Unless the post allows it, the address
+    /// must be https, and the connection goes to a public address only.
     ///
     /// # Errors
     /// There was no response. The message names no address: the account reads it.

@@ -1,9 +1,9 @@
 //! Webhooks: what happens to a job is sent to the address that its request named (specification 4.18).
 //!
 //! The store of jobs records an event in the transaction that changes the job. The servers on a database lease due
-//! events and send them ([`WebhookStore::lease_events`]); a server that is killed leaves its lease to expire, so an event
-//! is sent at least once, always with the same id. One account has one event in transit, so that a host that does not
-//! respond delays only its own account.
+//! events and send them ([`WebhookStore::lease_events`]); a server that is killed leaves its lease to expire, so an
+//! event is sent at least once, always with the same id. One account has one event in transit, so that a host that does
+//! not respond delays only its own account.
 
 mod api;
 mod callback_url;

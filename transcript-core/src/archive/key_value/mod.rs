@@ -28,8 +28,8 @@ use crate::{
 /// A store of keys and values: an embedded database, a table with two columns, a folder.
 ///
 /// [`KeyValueArchive`] makes an archive of it. Keys are texts of at most some 200 bytes; values are JSON of up to some
-/// megabytes. An implementation that blocks, as embedded databases do, is called on the threads of the runtime: one that
-/// waits for a disk for long moves its work to `tokio::task::spawn_blocking`.
+/// megabytes. An implementation that blocks, as embedded databases do, is called on the threads of the runtime: one
+/// that waits for a disk for long moves its work to `tokio::task::spawn_blocking`.
 ///
 /// Every method fails with [`crate::ErrorKind::Unavailable`] if the store cannot be reached; [`Error::with_cause`]
 /// keeps the error of the database.
@@ -59,8 +59,8 @@ pub struct KeyValueChange {
 /// An archive over a [`KeyValueStore`].
 ///
 /// It passes the conformance suite of archives over every store that does what [`KeyValueStore`] says. Its writes take
-/// turns, so one process at a time may use the store, through one `KeyValueArchive` and its clones. Texts are stored once
-/// for each content, and everything else of a video in one value. A search index over it stays up to date.
+/// turns, so one process at a time may use the store, through one `KeyValueArchive` and its clones. Texts are stored
+/// once for each content, and everything else of a video in one value. A search index over it stays up to date.
 ///
 /// ```
 /// use std::{

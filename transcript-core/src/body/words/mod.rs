@@ -5,9 +5,9 @@
 //!
 //! - A word usually takes the distance from the start of the word before and nothing else. Its context is the share of
 //!   that word in the time left of its segment, by the lengths of the words left.
-//! - Recognisers measure in steps of 10 ms or more, and compute in binary fractions of a second. A time that these do not
-//!   represent is rounded down by a millisecond or not. 25 steps are whole quarters of a second, which they represent, so
-//!   a time is rounded as the last one at the same place within 25 steps.
+//! - Recognisers measure in steps of 10 ms or more, and compute in binary fractions of a second. A time that these do
+//!   not represent is rounded down by a millisecond or not. 25 steps are whole quarters of a second, which they
+//!   represent, so a time is rounded as the last one at the same place within 25 steps.
 //!
 //! Recorded captions of 50 minutes take 4.4 bits a word, of which the rounding is 0.2.
 
@@ -150,8 +150,8 @@ impl WordModel {
     }
 }
 
-/// Encodes the words of all segments; `None` if no segment has words, or if words do not occur in their segment, are not
-/// in order, or have a time beyond 1,000 hours.
+/// Encodes the words of all segments; `None` if no segment has words, or if words do not occur in their segment, are
+/// not in order, or have a time beyond 1,000 hours.
 pub fn encode(segments: &[Segment]) -> Option<Vec<u8>> {
     if segments.iter().all(|segment| segment.words.is_empty()) {
         return None;

@@ -29,10 +29,11 @@ pub fn write_webvtt(segments: &[Segment]) -> String {
 /// Renders segments as WebVTT like [`write_webvtt`], with times inside the cues of segments that have words.
 ///
 /// Players highlight the words as they are spoken. A word has a time before it, and one after it if it ends before the
-/// next; without any time before it, it starts with its cue. Text between two words belongs to the first of them, because
-/// WebVTT has no times for a part of a cue only. Times increase within their cue: a word that starts with the one before,
-/// or after the end of its cue, has none, and belongs to the one before. [`crate::captions::parse`] reads the same words
-/// back, but for these and for the end of one that lasts beyond the start of the next or the end of its cue.
+/// next; without any time before it, it starts with its cue. Text between two words belongs to the first of them,
+/// because WebVTT has no times for a part of a cue only. Times increase within their cue: a word that starts with the
+/// one before, or after the end of its cue, has none, and belongs to the one before. [`crate::captions::parse`] reads
+/// the same words back, but for these and for the end of one that lasts beyond the start of the next or the end of its
+/// cue.
 ///
 /// ```
 /// use transcript_core::{captions::write_webvtt_with_words, transcript::{Segment, Word}};

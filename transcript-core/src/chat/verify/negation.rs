@@ -16,8 +16,8 @@
 //!
 //! Words of opposite sense contradict too: see [`opposites`](super::opposites).
 //!
-//! Words such as "forbidden" or "failed" negate too. In a clause of a passage with one of them, words count as stated and
-//! as negated, because the passage may go either way.
+//! Words such as "forbidden" or "failed" negate too. In a clause of a passage with one of them, words count as stated
+//! and as negated, because the passage may go either way.
 
 use std::collections::HashSet;
 

@@ -1,12 +1,12 @@
 //! Pairs of opposites by language.
 
-/// Language, words, and their opposites, in lower case. A word has one row of its language, and counts in all forms with
-/// its stem. Those without a language are pairs of letters of unspaced scripts.
+/// Language, words, and their opposites, in lower case. A word has one row of its language, and counts in all forms
+/// with its stem. Those without a language are pairs of letters of unspaced scripts.
 ///
-/// A pair is certain: no true sentence has one word where the passages have the other. So converses ("bought" and "sold"),
-/// words of measures ("two metres deep" is shallow), verbs of the same form ("dry the wet wool") and words with a second
-/// sense ("close to") are missing. Words of quantity have no opposites: with them the other words of a clause are not
-/// certain, because "few are cheap" is "most are expensive"; nor are they with "later".
+/// A pair is certain: no true sentence has one word where the passages have the other. So converses ("bought" and
+/// "sold"), words of measures ("two metres deep" is shallow), verbs of the same form ("dry the wet wool") and words
+/// with a second sense ("close to") are missing. Words of quantity have no opposites: with them the other words of a
+/// clause are not certain, because "few are cheap" is "most are expensive"; nor are they with "later".
 pub(super) const OPPOSITES: &[(&str, &str, &str)] = &[
     (
         "en",

@@ -2,9 +2,9 @@
 //!
 //! "The fare was expensive in winter" contradicts passages with "the fare was cheap in winter". A sentence contradicts
 //! them if one of its clauses is one of theirs, perhaps shortened, with the opposite of a word between the same two
-//! informative words. Other clauses with an opposite are often true in other words: "B after A" is "A before B". A clause
-//! with a second word of a pair or of quantity ("less expensive", "most are cheap") is not certain, and those with a
-//! negation are left to [`negation`](super::negation).
+//! informative words. Other clauses with an opposite are often true in other words: "B after A" is "A before B". A
+//! clause with a second word of a pair or of quantity ("less expensive", "most are cheap") is not certain, and those
+//! with a negation are left to [`negation`](super::negation).
 
 use std::{
     collections::{HashMap, HashSet},

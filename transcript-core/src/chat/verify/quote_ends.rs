@@ -25,8 +25,8 @@ const PAIRS: [(char, char); 11] = [
 /// Widens the byte range of words in a text to the signs that belong to them.
 ///
 /// Words that are the whole text get all of `segments`, which contain them, except white space and speaker marks at its
-/// ends. Other words get the rest of a number that they cut, the signs that change what they mean, and the other half of
-/// a pair of marks.
+/// ends. Other words get the rest of a number that they cut, the signs that change what they mean, and the other half
+/// of a pair of marks.
 pub(super) fn with_signs(text: &str, words: Range<usize>, segments: Range<usize>) -> Range<usize> {
     let (before, piece, after) = around(text, &words);
     if !before.contains(char::is_alphanumeric) && !after.contains(char::is_alphanumeric) {

@@ -1,7 +1,7 @@
 //! Effect of each ledger operation on rows: the one arithmetic of all stores.
 //!
-//! A store loads the rows that a [`LedgerStep`] needs ([`RowKeys`]), applies the step to them ([`LedgerRows`]), and writes
-//! the changed rows ([`LedgerChanges`]). Nothing here waits, reads a clock or depends on a database.
+//! A store loads the rows that a [`LedgerStep`] needs ([`RowKeys`]), applies the step to them ([`LedgerRows`]), and
+//! writes the changed rows ([`LedgerChanges`]). Nothing here waits, reads a clock or depends on a database.
 
 mod rows;
 mod step;

@@ -55,7 +55,8 @@ pub async fn words_are_returned_with_their_times(store: ArchiveStore) {
     }
 }
 
-/// Metadata is returned with every transcript of the video; a newer value replaces an earlier one, an unknown one does not.
+/// Metadata is returned with every transcript of the video; a newer value replaces an earlier one, an unknown one does
+/// not.
 pub async fn metadata_of_video_is_merged(store: ArchiveStore) {
     let request = PutRequest { metadata: metadata(), ..put_request(1, "en", "text", &[DEFAULT]) };
     assert_eq!(put(&store, request).await.details.metadata, metadata(), "put returns the metadata");

@@ -79,7 +79,8 @@ macro_rules! directory_conformance_cases {
     };
 }
 
-/// Generates one test per case of the expiry, quota and counts of keys and of several keys for an account, which a [`Directory`] may leave out.
+/// Generates one test per case of the expiry, quota and counts of keys and of several keys for an account, which a
+/// [`Directory`] may leave out.
 #[macro_export]
 macro_rules! key_access_conformance {
     ($make:expr) => {

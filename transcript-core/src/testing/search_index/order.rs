@@ -79,7 +79,8 @@ pub async fn search_page_reads_few_other_tracks(index: Arc<dyn ArchiveIndex>) {
     assert_eq!((page.hits.len(), page.hits.iter().filter(|hit| language(hit)).count()), (40, 32));
 }
 
-/// Of more matches than an index ranks, the newest are found, whenever they were indexed. It is slow, and not in the suite.
+/// Of more matches than an index ranks, the newest are found, whenever they were indexed. It is slow, and not in the
+/// suite.
 pub async fn search_by_date_finds_newest_of_very_many(index: Arc<dyn ArchiveIndex>) {
     let fixture = SearchFixture::new(index);
     let lines = ["the tide"];
