@@ -36,3 +36,8 @@ pub(crate) fn one_more(page: &PageRequest) -> i64 {
 pub(crate) fn numbered(after: Option<&Cursor>) -> Result<i64> {
     column(Cursor::number(after)?)
 }
+
+/// As [`numbered`], of a list that begins with the newest row.
+pub(crate) fn numbered_before(before: Option<&Cursor>) -> Result<i64> {
+    if before.is_some() { numbered(before) } else { Ok(i64::MAX) }
+}

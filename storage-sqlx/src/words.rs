@@ -28,8 +28,8 @@ pub(crate) fn pack(segments: &[Segment]) -> Result<Option<Vec<u8>>> {
 /// Decodes the times of words into their segments.
 ///
 /// # Errors
-/// [`transcript_core::ErrorKind::Corrupt`] if they are damaged. Words that are damaged and still fit are detected by the
-/// digest of the transcript.
+/// [`transcript_core::ErrorKind::Corrupt`] if they are damaged. Words that are damaged and still fit are detected by
+/// the digest of the transcript.
 pub(crate) fn unpack(packed: &[u8], segments: &mut [Segment]) -> Result<()> {
     words::decode(&encoded(packed)?, segments).ok_or_else(damaged)
 }

@@ -134,8 +134,8 @@ async fn prepare(sources: &mut [Box<dyn CopySide>; 2], targets: &mut [Box<dyn Co
     Ok(())
 }
 
-/// Whether a source has transcripts only, because no server has started there. In another folder, a missing file is more
-/// likely a wrong path, or a volume that is not mounted.
+/// Whether a source has transcripts only, because no server has started there. In another folder, a missing file is
+/// more likely a wrong path, or a volume that is not mounted.
 fn is_archive_only(main: &Path, archive: &Path, role: CopyRole) -> bool {
     let is_beside = main.parent() == archive.parent();
     role == CopyRole::Source && is_beside && archive.is_file() && main.symlink_metadata().is_err()

@@ -1,4 +1,5 @@
-//! Connection limit: whether the server has room for the connections of all programs on it; and a report without changes.
+//! Connection limit: whether the server has room for the connections of all programs on it; and a report without
+//! changes.
 
 use transcript_core::Result;
 

@@ -12,8 +12,8 @@ const TRY_LEAD: &str = "INSERT INTO turns (name, holder, until) VALUES ($1, $2, 
 impl PostgresStore {
     /// Acquires the leader lease `name` until a time; returns whether `holder` has it now.
     ///
-    /// Its holder can acquire it again, with a later or earlier end. One that ends more than [`LEASE_MAX`] after `now` is
-    /// free: a clock that was ahead and was corrected since acquired it.
+    /// Its holder can acquire it again, with a later or earlier end. One that ends more than [`LEASE_MAX`] after `now`
+    /// is free: a clock that was ahead and was corrected since acquired it.
     ///
     /// # Errors
     /// [`transcript_core::ErrorKind::Unavailable`] if the database cannot be reached.

@@ -100,18 +100,11 @@ pub(crate) async fn migrate_part(options: PostgresOptions, name: &str) -> Result
 }
 
 /// A random number, unique with high probability.
-#[cfg(feature = "sqlite")]
 pub(crate) fn random_number() -> i64 {
     i64::try_from(database::random_below(1 << 62)).unwrap_or_default()
 }
 
-/// Ledger, directory, secrets, rate limits, idempotency, outbox, orders and jobs, in a PostgreSQL database.
-///
-/// It implements [`transcript_core::ledger::Ledger`], [`transcript_core::directory::Directory`],
-/// [`transcript_core::directory::SecretStore`], [`transcript_core::limits::RateLimiter`],
-/// [`transcript_core::accounts::ChargeStore`], [`transcript_core::accounts::IdempotencyStore`],
-/// [`transcript_core::accounts::Outbox`], [`transcript_core::accounts::OrderStore`] and
-/// [`transcript_core::accounts::jobs::JobStore`].
+/// Keys, accounts and the ledger, in a PostgreSQL database. It implements the ports of [`Store`].
 ///
 /// Any number of servers can use the same database. The store caches no rows, so each server sees the others' changes
 /// at once.

@@ -10,7 +10,8 @@ use sqlx::{PgConnection, Row};
 use transcript_core::{Error, Result};
 
 use super::{
-    database::{PgDatabase, WriteTx, already_exists, is_missing_table, random_below},
+    database::{PgDatabase, WriteTx, already_exists, is_missing_table},
+    random_number,
     sqlstate::opening_error,
 };
 use crate::{
@@ -83,7 +84,7 @@ pub(super) async fn migrate(database: &PgDatabase, part: &'static SchemaPart) ->
 async fn migrate_in_turn(database: &PgDatabase, part: &'static SchemaPart) -> Result<()> {
     let started = Instant::now();
     let newest = part.newest();
-    let holder = i64::try_from(random_below(1 << 62)).unwrap_or_default();
+    let holder = random_number();
     loop {
         let version = version(database, part).await?;
         if version == newest {

@@ -218,8 +218,8 @@ impl<D: Database> ArchiveIndex for SqlSearchIndex<D> {
     async fn near_words(&self, word: &str) -> Result<Vec<VocabularyWord>> {
         let decode = |row: &mut Row| Ok(VocabularyWord { word: row.take(0)?, rows: row.take(1)? });
         let mut found = Vec::new();
-        // In a large vocabulary the first two letters must be right. A server counts its sample once, and returns the most
-        // frequent words.
+        // In a large vocabulary the first two letters must be right. A server counts its sample once, and returns the
+        // most frequent words.
         for letters in 1..=2 {
             let beginning: String = word.chars().take(letters).collect();
             let range = values![&beginning, format!("{beginning}{}", char::MAX), VOCABULARY_MAX];

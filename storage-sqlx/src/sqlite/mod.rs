@@ -119,13 +119,7 @@ pub(crate) fn prepare_file(kind: &FileKind, path: &std::path::Path) -> Result<st
     file_setup::prepare(path, kind.private).map(|(file, _)| file)
 }
 
-/// Ledger, directory, secrets, rate limits, idempotency store, outbox, orders and jobs, in one SQLite file.
-///
-/// It implements [`transcript_core::ledger::Ledger`], [`transcript_core::directory::Directory`],
-/// [`transcript_core::directory::SecretStore`], [`transcript_core::limits::RateLimiter`],
-/// [`transcript_core::accounts::ChargeStore`], [`transcript_core::accounts::IdempotencyStore`],
-/// [`transcript_core::accounts::Outbox`], [`transcript_core::accounts::OrderStore`] and
-/// [`transcript_core::accounts::SessionStore`] and [`transcript_core::accounts::jobs::JobStore`].
+/// Keys, accounts and the ledger, in one SQLite file. It implements the ports of [`Store`].
 ///
 /// Several processes can open the same file. The store caches no rows, so each process sees the others' changes
 /// at once. Drop closes the file in the background; [`SqliteStore::close`] waits until it is closed.

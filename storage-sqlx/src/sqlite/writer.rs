@@ -4,8 +4,8 @@
 //! share it: many writes, one commit, and a reply to each once the commit is on disk. An outcome that a crash of the
 //! machine may undo ([`WriteTx::needs_sync`]) is replied to after the commit, without a sync. Writes are rarely
 //! rejected: only when one was rejected does the batch run again with a savepoint before each write, so that rejected
-//! writes are undone and the others stay. A caller that disconnects leaves no partial transaction: a write that has started
-//! runs to its end.
+//! writes are undone and the others stay. A caller that disconnects leaves no partial transaction: a write that has
+//! started runs to its end.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},

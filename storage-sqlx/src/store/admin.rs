@@ -119,10 +119,7 @@ impl<D: Database, Q: Queues> AdminStore for Store<D, Q> {
     }
 
     async fn audit_log(&self, page: PageRequest) -> Result<Page<AuditEntry>> {
-        let before = match &page.after {
-            Some(_) => codec::numbered(page.after.as_ref())?,
-            None => i64::MAX,
-        };
+        let before = codec::numbered_before(page.after.as_ref())?;
         let bounds = values![before, codec::one_more(&page)];
         let found =
             self.database.find(LIST_ENTRIES, &bounds, |row| Ok((row.take::<i64>(0)?, read_entry(row)?)));

@@ -60,10 +60,7 @@ pub(crate) async fn recent_entries<D: Database>(
     wallet: &WalletId,
     page: &PageRequest,
 ) -> Result<Page<Entry>> {
-    let before = match &page.after {
-        Some(_) => codec::numbered(page.after.as_ref())?,
-        None => i64::MAX,
-    };
+    let before = codec::numbered_before(page.after.as_ref())?;
     list(database, RECENT_ENTRIES.into(), wallet, before, page).await
 }
 

@@ -41,7 +41,13 @@ pub(crate) async fn check_writable<D: Database>(database: &D, part: &'static str
 
 /// The data of keys, accounts and the ledger, in one database.
 ///
-/// Its forms are `SqliteStore` and `PostgresStore`.
+/// Its forms, `SqliteStore` and `PostgresStore`, implement [`transcript_core::ledger::Ledger`],
+/// [`transcript_core::directory::Directory`], [`transcript_core::directory::SecretStore`],
+/// [`transcript_core::limits::RateLimiter`], [`transcript_core::admin::AdminStore`],
+/// [`transcript_core::accounts::ChargeStore`], [`transcript_core::accounts::IdempotencyStore`],
+/// [`transcript_core::accounts::Outbox`], [`transcript_core::accounts::OrderStore`],
+/// [`transcript_core::accounts::SessionStore`], [`transcript_core::accounts::jobs::JobStore`] and
+/// [`transcript_core::accounts::webhooks::WebhookStore`].
 #[derive(Debug)]
 pub struct Store<D, Q = ()> {
     pub(crate) database: D,

@@ -4,6 +4,7 @@ pub(crate) mod changed;
 pub(crate) mod charging;
 pub(crate) mod cold;
 mod concurrency;
+#[macro_use]
 mod conformance;
 mod jobs;
 mod outbox;

@@ -6,6 +6,7 @@
 
 mod charging;
 mod cold;
+#[macro_use]
 #[path = "../common/mod.rs"]
 mod common;
 mod concurrency;

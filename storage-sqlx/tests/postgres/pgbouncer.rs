@@ -43,41 +43,19 @@ async fn archive() -> (Arc<PostgresArchive>, TestDatabase<'static>) {
     (Arc::new(PostgresArchive::open(options(&database)).await.unwrap()), database)
 }
 
-mod archives {
-    transcript_core::archive_conformance!(super::archive().await);
+#[cfg(feature = "search")]
+async fn search_index()
+-> (Arc<storage_sqlx::PostgresSearchIndex>, (Arc<PostgresArchive>, TestDatabase<'static>)) {
+    let (archive, database) = archive().await;
+    (Arc::new(storage_sqlx::PostgresSearchIndex::of_archive(&archive)), (archive, database))
 }
 
-mod charges {
-    transcript_core::charges_conformance!(super::store().await);
-}
-
-mod directory {
-    transcript_core::directory_conformance!(super::store().await);
-    transcript_core::key_access_conformance!(super::store().await);
-}
-
-mod ledger {
-    transcript_core::ledger_conformance!(super::store().await);
-}
-
-mod limits {
-    transcript_core::limits_conformance!(super::store().await);
-}
-
-mod orders {
-    transcript_core::orders_conformance!(super::store().await);
-}
-
-mod outbox {
-    transcript_core::outbox_conformance!(super::store().await);
-}
-
-mod replies {
-    transcript_core::idempotency_conformance!(super::store().await);
-}
-
-mod secrets {
-    transcript_core::secrets_conformance!(super::store().await);
+mod conformance {
+    all_conformance!(
+        crate::pgbouncer::store().await,
+        crate::pgbouncer::archive().await,
+        crate::pgbouncer::search_index().await
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

@@ -70,19 +70,6 @@ pub(super) fn decode(row: &mut Row) -> DbResult<ChangedVideo> {
     Ok(ChangedVideo { video: codec::video(row.get(0)?)?, change: row.take(1)? })
 }
 
-/// Records a changed video with [`RECORD_CHANGED_VIDEO`] or [`RECORD_UNINDEXED_VIDEO`]. On SQLite triggers record it.
-pub(super) async fn record_video<S: Session>(
-    db: &mut S,
-    statement: impl Into<Statement> + Send,
-    video: &str,
-    is_changed: bool,
-) -> DbResult<()> {
-    if S::IS_REMOTE && is_changed {
-        db.execute(statement, &values![video]).await?;
-    }
-    Ok(())
-}
-
 /// Counts a change of what is known of a video with transcripts: earlier responses lack it.
 pub(super) async fn count_changed_details<S: Session>(
     db: &mut S,

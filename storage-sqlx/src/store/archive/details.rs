@@ -19,9 +19,9 @@ use crate::{
 /// The columns of the metadata and of the tracks of the video $1, in order of discovery. Its row of `details` is `m`.
 ///
 /// A track is one text, because both databases read a list of texts: language, kind and 0 or 1 for the original, with
-/// spaces between, then its name after another space, if it has one. Triggers write this list into `details`; only a row
-/// of an earlier version lacks it. The order is that of a subquery, because an aggregate with `ORDER BY` opens a table in
-/// memory for each row, which takes as long as all else.
+/// spaces between, then its name after another space, if it has one. Triggers write this list into `details`; only a
+/// row of an earlier version lacks it. The order is that of a subquery, because an aggregate with `ORDER BY` opens a
+/// table in memory for each row, which takes as long as all else.
 #[cfg(feature = "sqlite")]
 macro_rules! sqlite_details {
     () => {

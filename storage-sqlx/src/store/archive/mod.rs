@@ -26,9 +26,7 @@ use transcript_core::{
     video::{ShortLink, VideoId},
 };
 
-use self::changes::{
-    INCREMENT_CHANGES, RECORD_CHANGED_VIDEO, RECORD_UNINDEXED_VIDEO, count_changed_details, record_video,
-};
+use self::changes::{INCREMENT_CHANGES, RECORD_CHANGED_VIDEO, RECORD_UNINDEXED_VIDEO, count_changed_details};
 use super::{delete_expired, random_below};
 use crate::{
     codec,
@@ -223,9 +221,7 @@ impl WriteTx for WithdrawTx {
         } else {
             db.execute(DELETE_WITHDRAWAL, &values![&video]).await?
         };
-        count_changes(db, changed).await?;
-        record_video(db, RECORD_UNINDEXED_VIDEO, &video, changed > 0).await?;
-        record_video(db, RECORD_CHANGED_VIDEO, &video, changed > 0).await
+        record_changes(db, &video, changed).await
     }
 }
 
@@ -243,9 +239,7 @@ impl WriteTx for DeleteVideoTx {
         for statement in DELETE_VIDEO {
             db.execute(statement, &values![&video]).await?;
         }
-        count_changes(db, changed).await?;
-        record_video(db, RECORD_UNINDEXED_VIDEO, &video, changed > 0).await?;
-        record_video(db, RECORD_CHANGED_VIDEO, &video, changed > 0).await
+        record_changes(db, &video, changed).await
     }
 }
 
@@ -253,6 +247,16 @@ impl WriteTx for DeleteVideoTx {
 async fn count_changes<S: Session>(db: &mut S, changes: u64) -> DbResult<()> {
     if S::IS_REMOTE && changes > 0 {
         db.execute(INCREMENT_CHANGES, &values![codec::column(changes)?]).await?;
+    }
+    Ok(())
+}
+
+/// As [`count_changes`], and records the video for the search index and the caches.
+async fn record_changes<S: Session>(db: &mut S, video: &str, changes: u64) -> DbResult<()> {
+    count_changes(db, changes).await?;
+    if S::IS_REMOTE && changes > 0 {
+        db.execute(RECORD_UNINDEXED_VIDEO, &values![video]).await?;
+        db.execute(RECORD_CHANGED_VIDEO, &values![video]).await?;
     }
     Ok(())
 }

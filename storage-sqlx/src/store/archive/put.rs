@@ -13,7 +13,7 @@ use super::{
     RECORD_CHANGED_VIDEO, RECORD_UNINDEXED_VIDEO, RELEASE_LEASE, count_changed_details, count_changes,
     details,
     find::{FIND, decode_stored, name_unreadable},
-    record_video, stats_part, vectors,
+    stats_part, vectors,
 };
 use crate::{
     body::EncodedBody,
@@ -354,12 +354,10 @@ impl WriteTx for PutTranscriptTx {
         db.execute(DELETE_ABSENCES, &values![&video, selectors.clone()]).await?;
 
         let decision = self.decide(&states);
-        if self.request.replace && matches!(decision, PutDecision::Keep) {
-            // The index may have found the body unreadable that is written again. No trigger records that.
+        let is_kept = matches!(decision, PutDecision::Keep);
+        // The index may have found the body unreadable that is written again. No trigger of SQLite records that.
+        if is_kept && self.request.replace || S::IS_REMOTE && (is_changed || !is_kept) {
             db.execute(RECORD_UNINDEXED_VIDEO, &values![&video]).await?;
-        } else {
-            let is_unindexed = is_changed || !matches!(decision, PutDecision::Keep);
-            record_video(db, RECORD_UNINDEXED_VIDEO, &video, is_unindexed).await?;
         }
         if let PutDecision::Keep | PutDecision::Fill = decision {
             let filled = same.filter(|_| matches!(decision, PutDecision::Fill));

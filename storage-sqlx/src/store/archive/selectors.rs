@@ -7,10 +7,7 @@ use transcript_core::{
     video::VideoId,
 };
 
-use super::{
-    RECORD_CHANGED_VIDEO, RECORD_UNINDEXED_VIDEO, count_changes, put::PUT_SELECTORS, record_video,
-    scan::TranscriptKey, tracks::decode_info,
-};
+use super::{put::PUT_SELECTORS, record_changes, scan::TranscriptKey, tracks::decode_info};
 use crate::{
     error::DbResult,
     sql::{Database, Row, Session, WriteTx, values},
@@ -176,9 +173,7 @@ impl WriteTx for RestoreSelectorsTx {
                 None => db.execute(DELETE_BROKEN_SELECTOR, &values![&video, selector.as_str()]).await?,
             };
         }
-        count_changes(db, changed).await?;
-        record_video(db, RECORD_UNINDEXED_VIDEO, &video, changed > 0).await?;
-        record_video(db, RECORD_CHANGED_VIDEO, &video, changed > 0).await?;
+        record_changes(db, &video, changed).await?;
         Ok(is_readable && (!rows.is_empty() || changed > 0))
     }
 }

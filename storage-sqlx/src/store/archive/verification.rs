@@ -14,10 +14,9 @@ use super::details::postgres_details;
 #[cfg(feature = "sqlite")]
 use super::details::sqlite_details;
 use super::{
-    RECORD_CHANGED_VIDEO, RECORD_UNINDEXED_VIDEO, count_changes,
     details::{EncodedDetails, STORED_TRACKS},
     find::{CheckedBody, decode_body},
-    record_video,
+    record_changes,
     scan::{TranscriptKey, concurrency, next_cursor},
     selectors::{self, RestoreSelectorsTx, SelectorDamage},
     stats_part,
@@ -228,9 +227,7 @@ impl WriteTx for DeleteDamagedTx {
         }
         let changed = db.execute(DELETE_SELECTORS, &values![&name, *transcript]).await?;
         db.execute(DELETE_TRANSCRIPT, &values![&name, *transcript]).await?;
-        count_changes(db, changed).await?;
-        record_video(db, RECORD_UNINDEXED_VIDEO, &name, changed > 0).await?;
-        record_video(db, RECORD_CHANGED_VIDEO, &name, changed > 0).await?;
+        record_changes(db, &name, changed).await?;
         Ok(true)
     }
 }
