@@ -22,7 +22,8 @@
 //! [`PurgeHook`] removes responses from the caches in front of the servers. With the feature `webhooks`,
 //! `HttpWebhookClient` sends the events of jobs to the addresses of accounts.
 //!
-//! With the feature `payments`, `StripeProvider` is the payment provider of credits and plans. It has a separate HTTP client.
+//! With the feature `payments`, `StripeProvider` is the payment provider of credits and plans. It has a separate HTTP
+//! client.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(

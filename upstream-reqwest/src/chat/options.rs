@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use transcript_core::{Error, Result};
+use transcript_core::{Error, Result, chat::CONTEXT_TOKENS_DEFAULT};
 use url::Url;
 
 use crate::base_url::endpoint_url;
@@ -21,7 +21,7 @@ pub struct ChatModelOptions {
     /// A PEM file with root certificates that are trusted in addition to the system's.
     pub ca_file: Option<PathBuf>,
     /// Context size of the model in tokens, including its answer (`chat.context_tokens`).
-    #[default(32_000)]
+    #[default(CONTEXT_TOKENS_DEFAULT)]
     pub context_tokens: u32,
     /// Timeout of an answer, retries included (`chat.timeout`).
     #[default(Duration::from_secs(60))]

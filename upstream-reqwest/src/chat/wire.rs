@@ -3,6 +3,8 @@
 use serde::{Deserialize, Deserializer, Serialize};
 use transcript_core::chat::{ChatMessage, TokenUsage};
 
+use crate::openai::contains;
+
 /// Parameters that a service was found to reject. They are omitted from then on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ServiceQuirks {
@@ -19,7 +21,7 @@ pub(super) struct ServiceQuirks {
 impl ServiceQuirks {
     /// Learns a rejected parameter from an error response; `None` if there is none that can be omitted.
     pub(super) fn adapted_to(self, body: &[u8]) -> Option<Self> {
-        let mentions = |word: &str| body.windows(word.len()).any(|window| window == word.as_bytes());
+        let mentions = |word| contains(body, word);
         let adapted = if mentions("max_tokens") || mentions("max_completion_tokens") {
             Self { newer_limit: !self.newer_limit, ..self }
         } else if mentions("temperature") {

@@ -1,7 +1,8 @@
 //! Reads a response body up to a limit.
 //!
 //! The body is decompressed here, not by the HTTP library, which copies it through small buffers: for a response of
-//! about 30 KB one pass takes half the time. A larger one is decompressed while it arrives: memory holds its content only.
+//! about 30 KB one pass takes half the time. A larger one is decompressed while it arrives: memory holds its content
+//! only.
 
 use std::{
     io::{Read as _, Write as _},
@@ -94,8 +95,8 @@ impl BodyBuffer {
         }
     }
 
-    /// Adds received bytes; [`HttpError::TooLarge`] if their content exceeds the limit. The last bytes of the content may
-    /// appear only after more input or the end.
+    /// Adds received bytes; [`HttpError::TooLarge`] if their content exceeds the limit. The last bytes of the content
+    /// may appear only after more input or the end.
     pub(super) fn add(&mut self, mut received: &[u8]) -> Result<(), HttpError> {
         let decoder = match self {
             Self::Plain(content) => {

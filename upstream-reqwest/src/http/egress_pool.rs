@@ -112,6 +112,17 @@ impl EgressPool {
         self.pause_platform(index, platform, named.unwrap_or(THROTTLED_PAUSE));
     }
 
+    /// Cools down a route that a platform blocks, and pauses the platform in `pause` on it, at most for that time.
+    ///
+    /// Returns whether another route is available.
+    pub(super) fn leave(&self, index: usize, pause: Option<(&'static str, Duration)>) -> bool {
+        if let Some((platform, max)) = pause {
+            self.block_platform(index, platform, max);
+        }
+        self.cool_down(index, None);
+        self.has_available(&[index])
+    }
+
     /// Cools down a route that the platform blocks: others come first.
     pub(super) fn cool_down(&self, index: usize, named: Option<Duration>) {
         self.start_cooldown(
@@ -136,7 +147,7 @@ impl EgressPool {
     /// Pauses a platform that blocks this route, at first briefly and at most for `max`.
     ///
     /// The pause ends with [`EgressPool::resume_platform`]; a block after the pause doubles it.
-    pub(super) fn block_platform(&self, index: usize, platform: &'static str, max: Duration) {
+    fn block_platform(&self, index: usize, platform: &'static str, max: Duration) {
         let pause = self.rotation().block(index, platform, max, Instant::now());
         if let Some(pause) = pause {
             let name = self.at(index).map(|route| route.name.as_str());

@@ -31,11 +31,14 @@ pub(crate) struct EgressSession {
     left: u32,
     /// Whether any request was sent.
     attempted: bool,
+    /// How often it may still be retried, over another route or after a pause.
+    retries: u32,
 }
 
 impl EgressSession {
     pub(super) fn new(http: Arc<HttpTransport>) -> Self {
-        Self { http, route: None, avoided: Vec::new(), left: u32::MAX, attempted: false }
+        let retries = http.options.retries;
+        Self { http, route: None, avoided: Vec::new(), left: u32::MAX, attempted: false, retries }
     }
 
     /// Limits the session to this many requests, retries included.
@@ -130,14 +133,24 @@ impl EgressSession {
         self.route
     }
 
-    /// Cools a route down after a response showed that the platform blocks it.
+    /// Cools a route down after a response showed that the platform blocks it, and pauses the platform in `pause` on
+    /// it, at most for that time.
     ///
     /// The next request selects another route. Returns whether one is available.
-    pub(crate) fn cool_down(&mut self, route: Option<usize>) -> bool {
+    pub(crate) fn leave_route(
+        &mut self,
+        route: Option<usize>,
+        pause: Option<(&'static str, Duration)>,
+    ) -> bool {
         self.route = None;
-        let Some(index) = route else { return false };
-        self.http.pool.cool_down(index, None);
-        self.http.pool.has_available(&[index])
+        route.is_some_and(|index| self.http.pool.leave(index, pause))
+    }
+
+    /// Counts a retry after this pause; returns whether it may be made.
+    pub(crate) fn take_retry(&mut self, pause: Duration, deadline: Instant) -> bool {
+        let is_left = self.retries > 0 && Instant::now() + pause < deadline;
+        self.retries -= u32::from(is_left);
+        is_left
     }
 
     /// Leaves the present route, which may be blocked, without a cooldown: the video may be the cause.
@@ -153,13 +166,6 @@ impl EgressSession {
     pub(crate) fn cool_down_avoided(&self) {
         for &index in self.avoided.iter().filter(|&&index| Some(index) != self.route) {
             self.http.pool.cool_down(index, None);
-        }
-    }
-
-    /// Pauses a platform, named by the first of its hosts, that blocks a route; at most for `max`.
-    pub(crate) fn block_platform(&self, route: Option<usize>, platform: &'static str, max: Duration) {
-        if let Some(index) = route {
-            self.http.pool.block_platform(index, platform, max);
         }
     }
 

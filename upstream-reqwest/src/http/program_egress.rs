@@ -38,15 +38,15 @@ impl HttpTransport {
         Ok(ProgramEgress { index, proxy, no_proxy, ca_file: self.options.ca_file.clone() })
     }
 
-    /// Cools a route down after a platform blocked it. Returns whether another route is available.
-    pub(crate) fn cool_down_egress(&self, egress: &ProgramEgress) -> bool {
-        self.pool.cool_down(egress.index, None);
-        self.pool.has_available(&[egress.index])
-    }
-
-    /// Pauses a platform that blocks a route; at most for `max`.
-    pub(crate) fn block_on_egress(&self, egress: &ProgramEgress, platform: &'static str, max: Duration) {
-        self.pool.block_platform(egress.index, platform, max);
+    /// Cools a route down after a platform blocked it, and pauses the platform in `pause` on it, at most for that time.
+    ///
+    /// Returns whether another route is available.
+    pub(crate) fn leave_egress(
+        &self,
+        egress: &ProgramEgress,
+        pause: Option<(&'static str, Duration)>,
+    ) -> bool {
+        self.pool.leave(egress.index, pause)
     }
 
     /// Notes that a platform returned what was requested over a route.

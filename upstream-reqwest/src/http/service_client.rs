@@ -14,7 +14,8 @@ use super::{ProxyVariables, TlsConfigFactory};
 
 /// Builds a client without redirects that trusts the system's certificates and a PEM file.
 ///
-/// `connect_timeout` limits a connection; `timeout`, if given, limits a whole request. Only https requests use the proxy.
+/// `connect_timeout` limits a connection; `timeout`, if given, limits a whole request. Only https requests use the
+/// proxy.
 ///
 /// # Errors
 /// The file cannot be read, the proxy's URL is invalid, or the client cannot be built.

@@ -253,7 +253,7 @@ async fn blocked_proxy_cools_down_and_next_responds() {
     let mut session = http.session();
     session.send(&page(), test_deadline()).await.unwrap();
     let route = session.route();
-    assert!(!session.cool_down(route), "no proxy is available");
+    assert!(!session.leave_route(route, None), "no proxy is available");
 }
 
 #[tokio::test]

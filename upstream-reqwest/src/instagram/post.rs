@@ -2,7 +2,7 @@
 
 use base64::{Engine as _, engine::general_purpose};
 use serde_json::Value;
-use transcript_core::{time::Timestamp, transcript::VideoMetadata};
+use transcript_core::transcript::VideoMetadata;
 
 use crate::{
     json::{field, items, parse, path, profile_url, seconds_as_ms, text, timestamp},
@@ -101,11 +101,9 @@ fn addresses(part: &Value) -> Vec<MediaAddress> {
     let mut found: Vec<MediaAddress> = Vec::new();
     for address in versions.chain(std::iter::once(field(part, "video_url"))) {
         let text = address.as_str().filter(|text| !text.is_empty() && text.len() <= ADDRESS_MAX);
-        let Some(mut address) = text.and_then(|text| MediaAddress::at("https://www.instagram.com/", text))
-        else {
+        let Some(address) = text.and_then(|text| MediaAddress::at("https://www.instagram.com/", text)) else {
             continue;
         };
-        address.expires = expiry(&address);
         if !found.iter().any(|other| other.url == address.url) {
             found.push(address);
         }
@@ -113,20 +111,10 @@ fn addresses(part: &Value) -> Vec<MediaAddress> {
     found
 }
 
-fn parameter(address: &MediaAddress, name: &str) -> Option<String> {
-    address.url.query_pairs().find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
-}
-
-/// Expiry of a URL: seconds since 1970, in hexadecimal digits.
-fn expiry(address: &MediaAddress) -> Option<Timestamp> {
-    let seconds = i64::from_str_radix(&parameter(address, "oe")?, 16).ok()?;
-    (0..1 << 40).contains(&seconds).then(|| Timestamp::from_millis(seconds * 1_000))
-}
-
 /// Length of the video in its URL, if the post does not state it: JSON in base64.
 fn duration(addresses: &[MediaAddress]) -> Option<u64> {
     addresses.iter().find_map(|address| {
-        let tag = parameter(address, "efg")?;
+        let (_, tag) = address.url.query_pairs().find(|(key, _)| key == "efg")?;
         let engine = general_purpose::STANDARD_NO_PAD;
         let json = engine.decode(tag.trim_end_matches('=')).ok()?;
         let value: Value = parse(&json).ok()?;
@@ -137,6 +125,7 @@ fn duration(addresses: &[MediaAddress]) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use transcript_core::time::Timestamp;
 
     use super::*;
 
@@ -146,7 +135,7 @@ mod tests {
 
     #[test]
     fn reel_in_current_format_is_read() {
-        let url = format!("https://a.fbcdn.net/v.mp4?efg={}&oe=6AC3D731", efg("{\"duration_s\":72}"));
+        let url = format!("https://a.fbcdn.net/v.mp4?efg={}", efg("{\"duration_s\":72}"));
         let reel = json!({
             "code": "C", "media_type": 2, "has_audio": true,
             "user": {"pk": "7", "username": "rope.walk", "full_name": "Rope Walk"},
@@ -170,7 +159,6 @@ mod tests {
         };
         assert_eq!(post.details.metadata, expect);
         assert_eq!((post.has_audio, post.addresses.len()), (Some(true), 1));
-        assert_eq!(post.addresses[0].expires, Some(Timestamp::from_millis(0x6AC3_D731 * 1_000)));
     }
 
     #[test]
@@ -226,9 +214,9 @@ mod tests {
 
     #[test]
     fn media_url_invalid_parameters_are_ignored() {
-        for query in ["efg=%%", "efg=e30=", "oe=zz", "oe=-1", "oe=FFFFFFFFFFFFFFF", "efg=W10"] {
+        for query in ["efg=%%", "efg=e30=", "efg=W10"] {
             let post = read(&json!({"video_url": format!("https://a.fbcdn.net/v?{query}")}), "C").unwrap();
-            assert_eq!((post.details.duration_ms, post.addresses[0].expires), (None, None), "{query}");
+            assert_eq!(post.details.duration_ms, None, "{query}");
         }
     }
 }

@@ -6,8 +6,8 @@
 //! executed twice. The bodies are those of the core ([`transcript_core::wire`]), so that client and server have the
 //! same fields.
 //!
-//! [`ServiceSupplier`] uses such a server as a supplier named `verbatim-service`. A header prevents request loops between
-//! servers: see [`PeerRequests`].
+//! [`ServiceSupplier`] uses such a server as a supplier named `verbatim-service`. A header prevents request loops
+//! between servers: see [`PeerRequests`].
 
 mod api;
 mod call_error;

@@ -47,7 +47,8 @@ impl RetrySafety {
 
     /// The last error of a call of which a request was lost.
     ///
-    /// A later rejection, such as that of a proxy, does not say how the lost request ended: it gets the idempotency key.
+    /// A later rejection, such as that of a proxy, does not say how the lost request ended: it gets the idempotency
+    /// key.
     fn error_after_loss(&self, error: CallError) -> CallError {
         match (self, error) {
             (Self::Keyed(key), CallError::Rejected(rejection)) if !is_missing(&rejection) => {

@@ -34,8 +34,8 @@ const STAGE: &str = "asking a server";
 /// Another Verbatim server as a supplier named `verbatim-service`, for all four platforms.
 ///
 /// It calls the lookup API with a key of that server, which fetches videos that it has not archived and charges the
-/// key. A transcript keeps its original source, and what that server sends of its language, kind, words and video. A failure has
-/// the reason that the server sent.
+/// key. A transcript keeps its original source, and what that server sends of its language, kind, words and video. A
+/// failure has the reason that the server sent.
 pub struct ServiceSupplier {
     client: ServiceClient,
     clock: Arc<dyn Clock>,

@@ -12,7 +12,7 @@ mod request_profile;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -65,17 +65,14 @@ impl HttpShortLinkResolver {
         profile: &RequestProfile,
         deadline: Instant,
     ) -> Result<ResolveOutcome, ShortLinkFailure> {
-        let mut attempt = 0;
+        let mut session = self.http.session();
         loop {
-            let mut session = self.http.session();
             match follow_redirects(&mut session, link, profile, deadline).await {
                 Err(failure) if failure.is_route_blocked() => {
-                    let route = session.route();
-                    let has_others = session.cool_down(route);
-                    if !has_others || attempt >= self.http.retries() || Instant::now() >= deadline {
+                    let has_others = session.leave_route(session.route(), None);
+                    if !has_others || !session.take_retry(Duration::ZERO, deadline) {
                         return Err(failure);
                     }
-                    attempt += 1;
                 }
                 result => return result,
             }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use transcript_core::{
     supplier::{SupplyError, SupplyReason},
+    text::one_line,
     transcript::{LanguageTag, TrackInfo, distinct_languages},
     video::Platform,
 };
@@ -89,8 +90,7 @@ pub(crate) enum SocialFailure {
 impl SocialFailure {
     /// The failure for an unknown message of the platform, shortened and on one line.
     pub(crate) fn from_platform_message(message: &str) -> Self {
-        let message: Vec<_> = message.split_whitespace().collect();
-        let message: String = message.join(" ").chars().take(QUOTE_MAX).collect();
+        let message: String = one_line(message).chars().take(QUOTE_MAX).collect();
         Self::Other(message.replace('"', "'").trim_end_matches('.').to_owned())
     }
 
@@ -282,7 +282,7 @@ mod tests {
 
     #[test]
     fn failure_message_is_a_sentence() {
-        let message = "It \"broke\"\n off.".to_owned();
+        let message = "It \"broke\"\u{1b}\n off.".to_owned();
         for failure in [
             SocialFailure::Private,
             SocialFailure::PrivateAccount,

@@ -17,7 +17,6 @@ use tokio::{
 };
 use transcript_core::{
     supplier::{SupplyError, SupplyMonitor, SupplyRequest},
-    time::Timestamp,
     transcript::{LanguageTag, VideoMetadata},
     video::{Platform, VideoId},
 };
@@ -89,8 +88,6 @@ pub struct MediaAddress {
     pub bytes: Option<u64>,
     /// Bits per second, if the platform states it.
     pub bitrate: Option<u64>,
-    /// Expiry of the URL, if known.
-    pub expires: Option<Timestamp>,
     pub(crate) headers: HeaderMap,
     /// URLs of the following parts, if the platform splits the file.
     pub(crate) rest: Vec<Url>,
@@ -182,7 +179,7 @@ impl MediaAddress {
 
     /// The URL of a file's first part, with the URLs of its other parts.
     pub(crate) fn in_parts(url: Url, rest: Vec<Url>) -> Self {
-        Self { url, bytes: None, bitrate: None, expires: None, headers: HeaderMap::new(), rest }
+        Self { url, bytes: None, bitrate: None, headers: HeaderMap::new(), rest }
     }
 
     fn all(&self) -> impl Iterator<Item = &Url> {
@@ -216,7 +213,9 @@ impl<'a> FileDownload<'a> {
 
     fn report(&mut self) {
         self.reported = self.written;
-        self.monitor.report_progress(STAGE, self.written, self.of);
+        // The size that the platform states may be wrong.
+        let of = if self.written > self.of { 0 } else { self.of };
+        self.monitor.report_progress(STAGE, self.written, of);
     }
 
     /// Completes the file: flushes it and checks that it is not a page.
@@ -334,7 +333,7 @@ fn check_head(head: &[u8]) -> Result<(), SocialFailure> {
 }
 
 // Omits the query, which holds signatures, and the headers, which hold cookies.
-transcript_core::debug_fields!(MediaAddress |this| { host: this.url.host_str(), bytes, bitrate, expires });
+transcript_core::debug_fields!(MediaAddress |this| { host: this.url.host_str(), bytes, bitrate });
 
 #[cfg(test)]
 mod tests {

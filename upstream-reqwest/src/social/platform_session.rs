@@ -39,11 +39,9 @@ pub(crate) struct PlatformSession<'a> {
     deadline: Instant,
     egress: EgressSession,
     cookies: CookieJar,
-    /// How often it may be retried, over another route or after an empty page.
-    retries: u32,
 }
 
-/// Repeats an attempt in a session while another route may help, and returns its result.
+/// Repeats an attempt of a session or fetch while another route may help, and returns its result.
 ///
 /// It is a macro because the compiler accepts no closure here: its future borrows the session, and must be [`Send`].
 macro_rules! attempt_over_routes {
@@ -75,7 +73,6 @@ impl<'a> PlatformSession<'a> {
             deadline: lookup_end(clock, request.deadline),
             egress: http.session().with_request_limit(requests),
             cookies: CookieJar::default(),
-            retries: http.retries(),
         }
     }
 
@@ -182,12 +179,11 @@ impl<'a> PlatformSession<'a> {
     /// Waits before the same request is repeated; returns whether it may be.
     pub(crate) async fn wait_to_retry(&mut self, attempt: u32) -> bool {
         let pause = pause(attempt, rand::random());
-        if self.retries == 0 || Instant::now() + pause >= self.deadline {
-            return false;
+        let is_left = self.egress.take_retry(pause, self.deadline);
+        if is_left {
+            tokio::time::sleep(pause).await;
         }
-        self.retries -= 1;
-        tokio::time::sleep(pause).await;
-        true
+        is_left
     }
 
     /// Leaves the route of a failure; returns whether another one may be tried.
@@ -195,17 +191,13 @@ impl<'a> PlatformSession<'a> {
     /// The route is cooled down, for all platforms. If the post may be the cause, it is only once another route has
     /// returned the post: links of such posts must not stop the proxies.
     fn change_route(&mut self, failure: &SocialFailure) -> bool {
-        let route = self.egress.route();
-        if let Some(time) = failure.platform_pause() {
-            self.egress.block_platform(route, self.platform, time);
-        }
+        let pause = failure.platform_pause().map(|max| (self.platform, max));
         let has_others = match failure.may_be_the_post() {
             true => self.egress.avoid_route(),
-            false => self.egress.cool_down(route),
+            false => self.egress.leave_route(self.egress.route(), pause),
         };
-        let can_retry = has_others && self.retries > 0 && Instant::now() < self.deadline;
+        let can_retry = has_others && self.egress.take_retry(Duration::ZERO, self.deadline);
         if can_retry {
-            self.retries -= 1;
             // Cookies are not reused over another address.
             self.cookies = CookieJar::default();
         }

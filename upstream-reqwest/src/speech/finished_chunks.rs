@@ -1,7 +1,7 @@
 //! Results of finished chunks, kept in memory until their video is transcribed. No I/O.
 //!
-//! An attempt after one that failed or took too long goes on where that one ended. So no finished chunk is paid for twice, unless only one of
-//! them is for a language: its first chunk is shorter.
+//! An attempt after one that failed or took too long goes on where that one ended. So no finished chunk is paid for
+//! twice, unless only one of them is for a language: its first chunk is shorter.
 
 use std::{
     collections::HashMap,

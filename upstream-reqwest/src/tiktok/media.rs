@@ -1,7 +1,6 @@
 //! Finds the media URLs of a TikTok video. No I/O.
 
 use serde_json::Value;
-use transcript_core::time::Timestamp;
 
 use crate::{
     json::{field, items, number, path},
@@ -48,10 +47,6 @@ fn add(found: &mut Vec<MediaAddress>, address: &Value, bitrate: Option<u64>, byt
     if is_site || address.url.path().ends_with("/media-video-hvc1/") {
         return;
     }
-    let expires = address.url.query_pairs().find(|(name, _)| name == "expire");
-    let expires =
-        expires.and_then(|(_, seconds)| seconds.parse::<i64>().ok()).filter(|seconds| *seconds < 1 << 40);
-    address.expires = expires.map(|seconds| Timestamp::from_millis(seconds * 1_000));
     (address.bitrate, address.bytes) = (bitrate, bytes);
     if !found.iter().any(|other| other.url == address.url) {
         found.push(address);
@@ -72,7 +67,7 @@ mod tests {
         };
         let video = json!({
             "bitrateInfo": [
-                form(900, "v_h264_720p", json!(["https://v16.tiktok.com/720?expire=1795000000&s=1"])),
+                form(900, "v_h264_720p", json!(["https://v16.tiktok.com/720"])),
                 form(300, "v_h264_540p", json!(["//v19.tiktok.com/540", "https://www.tiktok.com/aweme/v1/play/", 5])),
                 form(100, "v_bytevc2_540p", json!(["https://v16.tiktok.com/unplayable"])),
                 form(200, "v_h265", json!(["https://v16.tiktok.com/a/media-video-hvc1/"])),
@@ -86,13 +81,12 @@ mod tests {
             urls,
             [
                 "https://v19.tiktok.com/540",
-                "https://v16.tiktok.com/720?expire=1795000000&s=1",
+                "https://v16.tiktok.com/720",
                 "https://v16.tiktok.com/play",
                 "https://v19.tiktok.com/play",
             ]
         );
-        assert_eq!((found[0].bitrate, found[0].bytes, found[0].expires), (Some(300), Some(99), None));
-        assert_eq!(found[1].expires, Some(Timestamp::from_millis(1_795_000_000_000)));
+        assert_eq!((found[0].bitrate, found[0].bytes), (Some(300), Some(99)));
         for odd in [json!(null), json!({"bitrateInfo": 5, "playAddr": ""}), json!({"playAddr": "https://["})]
         {
             assert!(addresses(&odd).is_empty(), "{odd}");

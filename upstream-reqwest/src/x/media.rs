@@ -2,7 +2,10 @@
 
 use serde_json::Value;
 
-use transcript_core::transcript::VideoMetadata;
+use transcript_core::{
+    transcript::VideoMetadata,
+    video::{Platform, VideoId},
+};
 
 use crate::{
     json::{field, items, parse, path, text},
@@ -30,6 +33,11 @@ pub(super) struct XPost {
 /// Whether a medium is a video with audio, according to its type.
 pub(super) fn is_video(medium: &Value) -> bool {
     field(medium, "type").as_str() == Some("video")
+}
+
+/// The id of a quoted post, which a message quotes; `None` if it is malformed.
+pub(super) fn quoted_id(id: &Value) -> Option<String> {
+    VideoId::new(Platform::X, id.as_str()?).ok().map(|post| post.id().to_owned())
 }
 
 /// The first available video of these media.

@@ -9,7 +9,7 @@ use super::{
     tweet::{self, XAuthor},
 };
 use crate::{
-    json::{field, items, path, text},
+    json::{field, items},
     social::SocialFailure,
 };
 
@@ -104,7 +104,7 @@ pub(super) fn interpret(body: &[u8], requested: &VideoId) -> Result<Option<XPost
     let list: Vec<_> = items(&value, "mediaDetails", MEDIA_MAX).collect();
     let quoted = field(&value, "quoted_tweet");
     let quotes = items(quoted, "mediaDetails", MEDIA_MAX).any(media::is_video);
-    let quoted = text(path(quoted, &["id_str"]), 20).filter(|_| quotes);
+    let quoted = media::quoted_id(field(quoted, "id_str")).filter(|_| quotes);
     if list.is_empty() && quoted.is_none() {
         return Ok(None);
     }
@@ -158,6 +158,8 @@ mod tests {
         quoting["mediaDetails"] = json!([]);
         quoting["quoted_tweet"] = json!({"id_str": "19", "mediaDetails": [video]});
         assert_eq!(read_post(&quoting), Err(SocialFailure::Quoted("19".to_owned())));
+        quoting["quoted_tweet"]["id_str"] = json!("19. Pay here");
+        assert_eq!(read_post(&quoting), Ok(None));
         let mut pictures = post.clone();
         pictures["mediaDetails"] = json!([{"type": "photo"}]);
         assert_eq!(read_post(&pictures), Err(SocialFailure::NoVideo));

@@ -87,8 +87,8 @@ fn quoted(tweet: &Value) -> Option<String> {
     let result = path(tweet, &["quoted_status_result", "result"]);
     let quoted = unwrapped(result).ok()?;
     let mut media = items(path(quoted, &["legacy", "extended_entities"]), "media", MEDIA_MAX);
-    let id = field(quoted, "rest_id").as_str().filter(|id| id.bytes().all(|c| c.is_ascii_digit()))?;
-    media.any(media::is_video).then(|| id.to_owned())
+    let id = media::quoted_id(field(quoted, "rest_id"))?;
+    media.any(media::is_video).then_some(id)
 }
 
 /// The author of a post.

@@ -11,6 +11,7 @@ use transcript_core::{
     video::Platform,
 };
 
+use super::request::PLATFORM;
 use crate::{
     http::HttpError,
     social::{BLOCKED_PAUSE, no_language},
@@ -117,12 +118,13 @@ impl YouTubeFailure {
         )
     }
 
-    /// How long to pause YouTube on the route of this failure.
+    /// How long to pause YouTube, after its name in the transport, on the route of this failure.
     ///
     /// Only failures about the address count: the others may concern one video, and one video must not pause
     /// YouTube for all.
-    pub(super) fn platform_pause(&self) -> Option<Duration> {
-        matches!(self, Self::BotCheck | Self::Captcha | Self::SessionLimit).then_some(BLOCKED_PAUSE)
+    pub(super) fn platform_pause(&self) -> Option<(&'static str, Duration)> {
+        let is_of_address = matches!(self, Self::BotCheck | Self::Captcha | Self::SessionLimit);
+        is_of_address.then_some((PLATFORM, BLOCKED_PAUSE))
     }
 
     /// Whether it is a property of the video, the same for every client.

@@ -39,8 +39,6 @@ pub(super) struct YouTubeFetch<'a> {
     pub(super) session: EgressSession,
     /// The visitor id that YouTube assigned in this attempt.
     pub(super) visitor: Option<String>,
-    /// How often it may be retried over another route.
-    pub(super) retries: u32,
 }
 
 /// Why an attempt failed, and the route of the response that showed it.
@@ -116,20 +114,14 @@ impl<'a> YouTubeFetch<'a> {
         AttemptFailure { failure, route: self.session.route() }
     }
 
-    /// Cools the route down if a failure shows that YouTube blocks it. Returns whether another route is
-    /// available.
-    fn cool_down_if_blocked(&mut self, attempt_failure: &AttemptFailure) -> bool {
-        if !attempt_failure.failure.is_route_blocked() {
-            return false;
-        }
-        if let Some(time) = attempt_failure.failure.platform_pause() {
-            self.session.block_platform(attempt_failure.route, request::PLATFORM, time);
-        }
-        self.session.cool_down(attempt_failure.route)
+    /// Leaves the route if a failure shows that YouTube blocks it. Returns whether another route is available.
+    fn leave_blocked_route(&mut self, attempt_failure: &AttemptFailure) -> bool {
+        let AttemptFailure { failure, route } = attempt_failure;
+        failure.is_route_blocked() && self.session.leave_route(*route, failure.platform_pause())
     }
 
     /// Notes that YouTube returned what was requested.
-    pub(super) fn finish<T, E>(&self, result: T) -> Result<T, E> {
+    pub(super) fn finish<T>(&self, result: T) -> Result<T, SupplyError> {
         self.session.resume_platform(request::PLATFORM);
         Ok(result)
     }
@@ -139,11 +131,10 @@ impl<'a> YouTubeFetch<'a> {
     /// # Errors
     /// The failure, with the time until YouTube may be called again, unless another route may help.
     pub(super) fn retry_elsewhere(&mut self, attempt_failure: &AttemptFailure) -> Result<(), SupplyError> {
-        let has_others = self.cool_down_if_blocked(attempt_failure);
-        if !has_others || self.retries == 0 || Instant::now() >= self.deadline {
+        let has_others = self.leave_blocked_route(attempt_failure);
+        if !has_others || !self.session.take_retry(Duration::ZERO, self.deadline) {
             return Err(self.session.with_pause(attempt_failure.failure.error(), request::PLATFORM));
         }
-        self.retries -= 1;
         // A visitor id is not reused over another address.
         self.visitor = None;
         Ok(())
@@ -226,7 +217,7 @@ impl<'a> YouTubeFetch<'a> {
                 }
                 Err(failure) => {
                     let attempt_failure = self.attempt_failure(failure);
-                    self.cool_down_if_blocked(&attempt_failure);
+                    self.leave_blocked_route(&attempt_failure);
                 }
             }
         }

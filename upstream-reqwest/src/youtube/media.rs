@@ -7,7 +7,6 @@ use http::StatusCode;
 use serde_json::Value;
 use transcript_core::{
     supplier::{SupplyError, SupplyMonitor, SupplyRequest},
-    time::Timestamp,
     video::Platform,
 };
 
@@ -25,7 +24,7 @@ use super::{
 use crate::{
     http::is_allowed,
     json::{field, items, number},
-    social::{Media, MediaAddress, MediaSource},
+    social::{Media, MediaAddress, MediaSource, attempt_over_routes},
 };
 
 /// The hosts of media files.
@@ -47,12 +46,7 @@ impl MediaSource for YouTubeCaptions {
         monitor: &dyn SupplyMonitor,
     ) -> Result<Media, SupplyError> {
         let mut fetch = self.begin(request, monitor);
-        loop {
-            match fetch.media().await {
-                Ok(media) => return fetch.finish(media),
-                Err(failure) => fetch.retry_elsewhere(&failure)?,
-            }
-        }
+        attempt_over_routes!(fetch, fetch.media())
     }
 }
 
@@ -154,13 +148,9 @@ fn address(form: &Value) -> Option<MediaAddress> {
     if !is_allowed(&found.url, FILES) {
         return None;
     }
-    let expires = found.url.query_pairs().find(|(name, _)| name == "expire");
-    let expires = expires.and_then(|(_, seconds)| seconds.parse::<i64>().ok());
-    let expires = expires.filter(|seconds| (0..1 << 40).contains(seconds));
     Some(MediaAddress {
         bytes: number(field(form, "contentLength")),
         bitrate: number(field(form, "bitrate")),
-        expires: expires.map(|seconds| Timestamp::from_millis(seconds * 1_000)),
         ..found
     })
 }
@@ -177,7 +167,7 @@ mod tests {
 
     #[test]
     fn audio_urls_smallest_original_comes_first() {
-        let file = |name: &str| format!("https://rr1---sn-a.googlevideo.com/{name}?expire=1795000000");
+        let file = |name: &str| format!("https://rr1---sn-a.googlevideo.com/{name}");
         let mut dub = form("audio/mp4", 10, &file("dub"));
         dub["audioTrack"] = json!({"audioIsDefault": false});
         let streams = json!({
@@ -196,7 +186,6 @@ mod tests {
         let paths: Vec<_> = found.iter().map(|address| address.url.path()).collect();
         assert_eq!(paths, ["/small", "/large"]);
         assert_eq!((found[0].bytes, found[0].bitrate), (Some(700), Some(50_000)));
-        assert_eq!(found[0].expires, Some(Timestamp::from_millis(1_795_000_000_000)));
         let only_both = json!({"formats": streams["formats"]});
         assert_eq!(addresses(&only_both)[0].url.path(), "/both");
         for odd in [json!(null), json!({"adaptiveFormats": 5}), json!({"adaptiveFormats": [5, {"url": 1}]})] {

@@ -45,7 +45,7 @@ pub use lists::YouTubeLists;
 #[cfg(feature = "ytdlp")]
 pub(crate) use lists::{absence, by_alert, no_tab};
 
-use crate::{deadline::lookup_end, http::HttpTransport};
+use crate::{deadline::lookup_end, http::HttpTransport, social::attempt_over_routes};
 use fetch::YouTubeFetch;
 
 /// The supplier's name.
@@ -82,7 +82,6 @@ impl YouTubeCaptions {
             deadline: lookup_end(self.clock.as_ref(), request.deadline),
             session: self.http.session().with_request_limit(REQUESTS_MAX),
             visitor: None,
-            retries: self.http.retries(),
         }
     }
 }
@@ -103,11 +102,6 @@ impl Supplier for YouTubeCaptions {
             return Err(SupplyError::new(SupplyReason::Misconfigured, message));
         }
         let mut fetch = self.begin(&request, monitor.as_ref());
-        loop {
-            match fetch.run().await {
-                Ok(supplied) => return fetch.finish(supplied),
-                Err(failure) => fetch.retry_elsewhere(&failure)?,
-            }
-        }
+        attempt_over_routes!(fetch, fetch.run())
     }
 }

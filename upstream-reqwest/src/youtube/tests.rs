@@ -5,10 +5,11 @@ mod restraint;
 use std::{sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
+use tokio::time::Instant;
 use transcript_core::{
     archive::TrackSelector,
-    supplier::{Supplier, SupplyError, SupplyMonitor, SupplyOutput, SupplyReason, SupplyRequest},
-    test_doubles::ManualClock,
+    supplier::{Supplier, SupplyError, SupplyOutput, SupplyReason, SupplyRequest},
+    test_doubles::{ManualClock, PatientMonitor},
     time::Timestamp,
     transcript::TrackKind,
     video::{Platform as Site, VideoId},
@@ -30,19 +31,6 @@ fn clock() -> Arc<ManualClock> {
     Arc::new(ManualClock::new(now()))
 }
 
-#[derive(Debug)]
-struct PatientMonitor(bool);
-
-impl SupplyMonitor for PatientMonitor {
-    fn report_progress(&self, _: &str, done: u64, of: u64) {
-        assert!(done <= of);
-    }
-
-    fn is_cancelled(&self) -> bool {
-        !self.0
-    }
-}
-
 fn request(selector: &str) -> SupplyRequest {
     SupplyRequest {
         video: VideoId::new(Site::YouTube, ID).unwrap(),
@@ -51,17 +39,13 @@ fn request(selector: &str) -> SupplyRequest {
     }
 }
 
-async fn supply_by(
-    http: Arc<HttpTransport>,
-    request: SupplyRequest,
-    waits: bool,
-) -> Result<SupplyOutput, SupplyError> {
+async fn supply_by(http: Arc<HttpTransport>, request: SupplyRequest) -> Result<SupplyOutput, SupplyError> {
     let supplier = YouTubeCaptions::new(http, YouTubeOptions::default(), clock());
-    supplier.supply(request, Arc::new(PatientMonitor(waits))).await
+    supplier.supply(request, Arc::new(PatientMonitor::default())).await
 }
 
 async fn supply(platform: &FakePlatform, selector: &str) -> Result<SupplyOutput, SupplyError> {
-    supply_by(platform.http(), request(selector), true).await
+    supply_by(platform.http(), request(selector)).await
 }
 
 /// A track in the player data: language, kind and additional URL parameters.
@@ -338,7 +322,7 @@ async fn supply_blocked_route_switches_to_other_route() {
     let (options, _file) = two_proxies(&wary, &open);
     let http = Arc::new(HttpTransport::new(options).unwrap());
     for _ in 0..2 {
-        let supplied = supply_by(Arc::clone(&http), request("default"), true).await.unwrap();
+        let supplied = supply_by(Arc::clone(&http), request("default")).await.unwrap();
         assert_eq!(supplied.transcripts[0].segments[0].text, "trusted");
     }
     assert_eq!((wary.requests().len(), open.requests().len()), (2, 4), "the blocked route cools down");
@@ -347,10 +331,13 @@ async fn supply_blocked_route_switches_to_other_route() {
 #[tokio::test]
 async fn supply_without_waiter_or_time_sends_nothing() {
     let platform = FakePlatform::start(|_, _| player(&[])).await;
-    assert_eq!(reason(supply_by(platform.http(), request("default"), false).await), SupplyReason::Cancelled);
+    let supplier = YouTubeCaptions::new(platform.http(), YouTubeOptions::default(), clock());
+    let cancelled = PatientMonitor { cancels_at: Some(Instant::now()) };
+    let result = supplier.supply(request("default"), Arc::new(cancelled)).await;
+    assert_eq!(reason(result), SupplyReason::Cancelled);
     let late = SupplyRequest { deadline: now(), ..request("default") };
-    assert_eq!(reason(supply_by(platform.http(), late, true).await), SupplyReason::Timeout);
+    assert_eq!(reason(supply_by(platform.http(), late).await), SupplyReason::Timeout);
     let of_x = SupplyRequest { video: VideoId::new(Site::X, "1").unwrap(), ..request("default") };
-    assert_eq!(reason(supply_by(platform.http(), of_x, true).await), SupplyReason::Misconfigured);
+    assert_eq!(reason(supply_by(platform.http(), of_x).await), SupplyReason::Misconfigured);
     assert!(platform.requests().is_empty());
 }

@@ -117,10 +117,8 @@ impl YtDlpFetch<'_> {
         egress: &ProgramEgress,
         failure: &YtDlpFailure,
     ) -> Option<bool> {
-        if let Some(time) = failure.route_block()? {
-            self.http.block_on_egress(egress, hosts_for(platform).name, time);
-        }
-        Some(self.http.cool_down_egress(egress))
+        let pause = failure.route_block()?;
+        Some(self.http.leave_egress(egress, pause.map(|max| (hosts_for(platform).name, max))))
     }
 
     /// The metadata of the video; fails if yt-dlp returns another video.

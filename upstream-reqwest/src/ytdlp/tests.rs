@@ -44,7 +44,7 @@ async fn supply_video(
 ) -> Result<SupplyOutput, SupplyError> {
     let selector = TrackSelector::from_name(selector);
     let request = SupplyRequest { video, selector, deadline: Timestamp::from_millis(0).plus(time) };
-    ytdlp.supply(request, Arc::new(PatientMonitor)).await
+    ytdlp.supply(request, Arc::new(PatientMonitor::default())).await
 }
 
 fn youtube_video(id: &str) -> VideoId {

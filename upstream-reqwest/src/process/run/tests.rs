@@ -5,25 +5,12 @@ use tokio::{
     net::unix::pipe,
     time::{Instant, timeout},
 };
-use transcript_core::supplier::SupplyMonitor;
+use transcript_core::test_doubles::PatientMonitor;
 
 use super::*;
 use crate::process::find_program;
 
-#[derive(Debug)]
-struct PatientMonitor {
-    gone_at: Option<Instant>,
-}
-
-impl SupplyMonitor for PatientMonitor {
-    fn report_progress(&self, _: &str, _: u64, _: u64) {}
-
-    fn is_cancelled(&self) -> bool {
-        self.gone_at.is_some_and(|at| Instant::now() >= at)
-    }
-}
-
-const PATIENT: PatientMonitor = PatientMonitor { gone_at: None };
+const PATIENT: PatientMonitor = PatientMonitor { cancels_at: None };
 
 fn shell_command(folder: &Path, script: &str, time: Duration) -> ProgramCommand {
     ProgramCommand {
@@ -79,7 +66,7 @@ async fn run_end_stops_child_processes() {
     ] {
         let folder = tempfile::tempdir().unwrap();
         let pipe = open_pipe(folder.path());
-        let monitor = PatientMonitor { gone_at: gone_after.map(|after| Instant::now() + after) };
+        let monitor = PatientMonitor { cancels_at: gone_after.map(|after| Instant::now() + after) };
         let ended = shell_command(folder.path(), &script, time).run(&monitor).await;
         match gone_after {
             Some(_) => assert!(matches!(ended, Err(ProgramError::Cancelled)), "{ended:?}"),

@@ -286,11 +286,8 @@ impl PageRequests<'_> {
                 Err(PageFailure::YouTube(failure)) if failure.is_route_blocked() => failure,
                 response => return response,
             };
-            let route = self.session.route();
-            if let Some(pause) = failure.platform_pause() {
-                self.session.block_platform(route, PLATFORM, pause);
-            }
-            if !self.session.cool_down(route) || attempt >= self.lists.http.retries() {
+            let has_others = self.session.leave_route(self.session.route(), failure.platform_pause());
+            if !has_others || attempt >= self.lists.http.retries() {
                 return Err(failure.into());
             }
             attempt += 1;

@@ -1,7 +1,5 @@
 //! Request limits of the supplier, and which responses it accepts.
 
-use tokio::time::Instant;
-
 use super::*;
 use crate::ClientIdentity;
 
@@ -34,10 +32,10 @@ async fn supply_blocked_only_route_pauses_youtube() {
     for (block, most_s) in [(throttle as fn(u32) -> Vec<ScriptStep>, 300), (bot_check, 1)] {
         let platform = FakePlatform::start(move |_, _| block(3_600)).await;
         let http = platform.http();
-        let blocked = supply_by(Arc::clone(&http), request("default"), true).await.unwrap_err();
+        let blocked = supply_by(Arc::clone(&http), request("default")).await.unwrap_err();
         assert!(blocked.retry_after().is_some(), "{blocked:?}");
         for _ in 0..2 {
-            let error = supply_by(Arc::clone(&http), request("default"), true).await.unwrap_err();
+            let error = supply_by(Arc::clone(&http), request("default")).await.unwrap_err();
             let SupplyReason::Throttled(Some(left)) = *error.reason() else { panic!("{error:?}") };
             let most = Duration::from_secs(most_s);
             assert!(left <= most && !left.is_zero() && left + Duration::from_secs(15) >= most, "{left:?}");
@@ -52,7 +50,7 @@ async fn supply_403_of_one_video_does_not_pause_youtube() {
     let platform = FakePlatform::start(|_, _| reply(403, "", "")).await;
     let http = platform.http();
     for _ in 0..2 {
-        let error = supply_by(Arc::clone(&http), request("default"), true).await.unwrap_err();
+        let error = supply_by(Arc::clone(&http), request("default")).await.unwrap_err();
         assert_eq!(*error.reason(), SupplyReason::Throttled(None));
     }
     assert_eq!(platform.requests().len(), 6);
@@ -126,12 +124,12 @@ async fn supply_throttled_translation_does_not_pause_youtube() {
     })
     .await;
     let http = platform.http();
-    let error = supply_by(Arc::clone(&http), request("translation:ja"), true).await.unwrap_err();
+    let error = supply_by(Arc::clone(&http), request("translation:ja")).await.unwrap_err();
     assert_eq!(*error.reason(), SupplyReason::Throttled(Some(Duration::from_secs(1))));
     assert!(error.message().contains("translates"), "{error}");
     assert!(!error.counts_against_supplier(), "it must not open the circuit breaker");
     assert_eq!(platform.requests().len(), 2, "not retried");
-    assert_eq!(texts(&supply_by(http, request("default"), true).await.unwrap()), ["the wheel"]);
+    assert_eq!(texts(&supply_by(http, request("default")).await.unwrap()), ["the wheel"]);
 }
 
 #[tokio::test]
@@ -160,7 +158,7 @@ async fn supply_missing_language_asks_further_clients_only_if_they_may_list_more
     let options = YouTubeOptions { clients: clients.to_vec(), ..YouTubeOptions::default() };
     let supplier = YouTubeCaptions::new(platform.http(), options, clock());
     let wanted = request("translation:ja");
-    let found = supplier.supply(wanted, Arc::new(PatientMonitor(true))).await.unwrap();
+    let found = supplier.supply(wanted, Arc::new(PatientMonitor::default())).await.unwrap();
     assert_eq!(found.transcripts.len(), 2);
     assert_eq!(lines(&platform)[..2], ["ANDROID", "VISIONOS"]);
 }
@@ -175,12 +173,9 @@ async fn supply_blocked_route_cools_down_not_last_one() {
     let dull = FakePlatform::start(|_, _| reply(200, "", "?")).await;
     let (options, _file) = two_proxies(&refused, &dull);
     let http = Arc::new(HttpTransport::new(HttpOptions { retries: 1, ..options }).unwrap());
-    assert_eq!(
-        reason(supply_by(Arc::clone(&http), request("default"), true).await),
-        SupplyReason::Unreadable
-    );
+    assert_eq!(reason(supply_by(Arc::clone(&http), request("default")).await), SupplyReason::Unreadable);
     assert_eq!((refused.requests().len(), dull.requests().len()), (2, 5));
-    assert_eq!(reason(supply_by(http, request("default"), true).await), SupplyReason::Unreadable);
+    assert_eq!(reason(supply_by(http, request("default")).await), SupplyReason::Unreadable);
     assert_eq!((refused.requests().len(), dull.requests().len()), (2, 8));
 }
 

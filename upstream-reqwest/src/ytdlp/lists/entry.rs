@@ -82,8 +82,8 @@ fn listed_video(entry: &Value, platform: Platform, now: Timestamp) -> Option<Lis
 
 /// When a video was published that has this date. TikTok's are exact.
 ///
-/// On YouTube yt-dlp makes a date of "2 weeks ago", of which a part of a third week is lost: at most as much as the whole
-/// age, which is at least one unit.
+/// On YouTube yt-dlp makes a date of "2 weeks ago", of which a part of a third week is lost: at most as much as the
+/// whole age, which is at least one unit.
 fn time_range(at: Timestamp, platform: Platform, now: Timestamp) -> TimeRange {
     if platform != Platform::YouTube {
         return TimeRange { earliest: at, latest: at };
