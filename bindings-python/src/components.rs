@@ -1,7 +1,7 @@
 //! The Python objects that an engine calls, as the garbage collector sees them.
 //!
-//! A hook or a supplier may refer back to its `Transcripts`. The collector finds such a cycle only if the engine shows it
-//! the references of the native code.
+//! A hook or a supplier may refer back to its `Transcripts`. The collector finds such a cycle only if the engine shows
+//! it the references of the native code.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

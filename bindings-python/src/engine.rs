@@ -1,6 +1,6 @@
 //! Transcripts from an archive and suppliers.
 
-use std::{pin::pin, sync::Arc, time::Duration};
+use std::{pin::pin, sync::Arc};
 
 use pyo3::{
     prelude::*,
@@ -232,8 +232,14 @@ impl Engine {
         }))
     }
 
-    fn refresh(&self, py: Python<'_>, link: String, language: Option<String>) -> PyResult<PendingCall> {
-        let request = GetRequest { link, language, ..GetRequest::default() };
+    fn refresh(
+        &self,
+        py: Python<'_>,
+        link: String,
+        language: Option<String>,
+        translated: bool,
+    ) -> PyResult<PendingCall> {
+        let request = GetRequest { link, language, translated, ..GetRequest::default() };
         SupplyRequest::reject_own_transcript(py, self.number, &request)?;
         let open = self.lazy.open_to_change(py)?;
         let work = async move {
@@ -318,8 +324,7 @@ impl Engine {
         batch: Option<&Bound<'_, Batch>>,
     ) -> PyResult<PendingCall> {
         let open = self.lazy.open(py)?;
-        let waits = batch.map(|batch| batch.get().waits.clone());
-        let waits = waits.unwrap_or_else(|| verbatim::Batch::new(Duration::ZERO));
+        let waits = Batch::waits_of(batch);
         let work =
             async move { video_list::read_page(&open.await?, &waits, address, since_ms, position).await };
         Ok(PendingCall::new(work, video_list::page_object))

@@ -136,7 +136,8 @@ pub(crate) fn clear_after_fork() {
     }
 }
 
-/// As [`_deliver_events`], after each call and at exit. Then no event of the call is left, unless a hook takes too long.
+/// As [`_deliver_events`], after each call and at exit. Then no event of the call is left, unless a hook takes too
+/// long.
 pub(crate) fn flush(py: Python<'_>) {
     // A hook may wait for the caller, so another thread runs it; at the exit of the interpreter there may be none.
     let is_left = !deliver_queue(py, false);

@@ -9,7 +9,10 @@ use std::{
 };
 
 use pyo3::prelude::*;
-use tokio::{sync::OnceCell, task::JoinSet};
+use tokio::{
+    sync::{Mutex as AsyncMutex, OnceCell},
+    task::JoinSet,
+};
 use transcript_core::{Error, accounts::mail::Mailer};
 use verbatim::{JobHandle, Options, StorageOptions, TranscriptCache, Verbatim};
 
@@ -30,8 +33,8 @@ pub(crate) struct OpenVerbatim {
     pub(crate) verbatim: Verbatim,
     /// `None` for an archive written in Python, which is read on every call.
     cache: Option<TranscriptCache>,
-    /// Sends mails until dropped.
-    _sender: Option<JobHandle>,
+    /// Sends mails until it is stopped. Locked while it stops, so that another close waits too.
+    mail_sender: AsyncMutex<Option<JobHandle>>,
 }
 
 /// Opens the facade on first use.
@@ -120,8 +123,8 @@ impl LazyVerbatim {
                 options.custom.caller_runtime = Some(runtimes.alone.clone());
                 let verbatim = Verbatim::open(options).await?;
                 let cache = (!is_custom).then(|| TranscriptCache::new(verbatim.clone(), CACHE_BYTES));
-                let sender = mailer.map(|mailer| verbatim.start_mail(mailer));
-                Ok(OpenVerbatim { verbatim, cache, _sender: sender })
+                let mail_sender = AsyncMutex::new(mailer.map(|mailer| verbatim.start_mail(mailer)));
+                Ok(OpenVerbatim { verbatim, cache, mail_sender })
             };
             let opening = async move {
                 let opened = cell.get_or_try_init(open).await?;
@@ -148,8 +151,13 @@ impl LazyVerbatim {
             is_closed.store(true, Ordering::Release);
             // Waits for a caller that is opening, and opens nothing itself.
             let opened = async move {
-                let opened = cell.get_or_try_init(|| std::future::ready(Err(()))).await;
-                opened.ok().map(|opened| opened.verbatim.clone())
+                let opened = cell.get_or_try_init(|| std::future::ready(Err(()))).await.ok()?;
+                let mut sender = opened.mail_sender.lock().await;
+                // Before the stores close: the outcome of a mail that is being sent is stored.
+                if let Some(sender) = sender.take() {
+                    sender.stop().await;
+                }
+                Some(opened.verbatim.clone())
             };
             if let Some(verbatim) = run_on_shared(opened, runtimes).await.flatten() {
                 verbatim.close().await;

@@ -354,6 +354,7 @@ def test_client_get_many_waits_while_server_refuses():
     found = {**lookup, "available": True, "language": "en", "transcript": [segment]}
     running = RestartingServer([], retry_after=0, final=found)
     client = Client(running.address, retries=0)
+    links = [f"https://youtu.be/vb-tracks-{number:02}" for number in range(20)]
 
     async def collect(links):
         return [result async for result in client.aget_many(links, in_order=True)]
@@ -362,23 +363,23 @@ def test_client_get_many_waits_while_server_refuses():
         for refusals in ([429] * 9, [throttled] * 3, [throttled, 429]):
             running.statuses[:] = refusals
             started = time.monotonic()
-            results = list(client.get_many([LINK] * 20, concurrency=4))
+            results = list(client.get_many(links, concurrency=4))
             assert time.monotonic() - started >= 0.1 and not running.statuses
             assert sorted(result.index for result in results) == list(range(20))
             assert all(result.error is None for result in results)
         running.statuses[:] = [429] * 3
-        assert [result.index for result in asyncio.run(collect([LINK] * 9)) if result.transcript] == list(range(9))
+        assert [result.index for result in asyncio.run(collect(links[:9])) if result.transcript] == list(range(9))
         # A link that cannot be fetched is requested three times at most.
         running.statuses[:] = [throttled] * 4
         errors = [result.error for result in client.get_many([LINK])]
         assert [type(error) for error in errors] == [vt.RateLimited] and len(running.statuses) == 1
         running.statuses[:] = [429] * 4
-        errors = [result.error for result in client.get_many([LINK] * 4, max_wait=0)]
-        assert [type(error) for error in errors] == [vt.TooManyRequests] * 4
+        errors = [result.error for result in client.get_many(links[:4], max_wait=0)]
+        assert [type(error) for error in errors] == [vt.TooManyRequests] * 4 and not running.statuses
         # The request may be charged: only its key makes a repetition free.
         running.statuses[:] = [None, 429]
         (error,) = [result.error for result in Client(running.address, "vba_x", retries=1).get_many([LINK])]
-        assert isinstance(error, vt.TooManyRequests) and re.fullmatch("[0-9a-f]{32}", error.idempotency_key)
+        assert isinstance(error, vt.TooManyRequests) and re.fullmatch("[0-9a-f]{64}", error.idempotency_key)
     finally:
         running.stop()
     with pytest.raises(ValueError, match="max_wait"):
@@ -438,6 +439,21 @@ def test_client_v1_languages_and_links(server):
     assert client.me().credits_remaining == before - 3
     with pytest.raises(ValueError, match="idempotency_key"):
         client.get(LINK, ["de", "en"], idempotency_key="order-2")
+
+
+def test_client_get_many_repeated_link_is_charged_once(server):
+    client = Client(server.address)
+    client.register("gil@example.org")
+    client.verify(server.token("gil@example.org"))
+    before = client.me().credits_remaining
+    links = ["https://youtu.be/vb-french-0", "no link", "https://youtu.be/vb-french-0"]
+    # The second request for a link is after the first, or would be at the same time.
+    for concurrency in (1, 3):
+        results = list(client.get_many(links, ["ja", "fr"], concurrency=concurrency, in_order=True))
+        assert [result.link for result in results] == links and isinstance(results[1].error, vt.ServiceRefused)
+        assert [results[index].get().language for index in (0, 2)] == ["fr", "fr"]
+        before -= 1
+        assert client.me().credits_remaining == before
 
 
 def test_client_closed_raises_error(server):

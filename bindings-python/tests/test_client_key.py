@@ -31,9 +31,10 @@ def test_get_many_waits_and_goes_on_with_new_key(api):
 def test_get_many_keeps_api_after_new_key(old, new):
     running = RestartingServer([429], retry_after=1, final=404)
     client = Client(running.address, old, retries=0)
+    links = [f"https://youtu.be/vb-tracks-{number}" for number in range(3)]
     try:
         with ThreadPoolExecutor(1) as pool:
-            results = pool.submit(lambda: list(client.get_many([LINK] * 3, concurrency=2)))
+            results = pool.submit(lambda: list(client.get_many(links, concurrency=2)))
             while running.statuses and not results.done():
                 time.sleep(0.01)
             client.use_key(new)

@@ -102,6 +102,13 @@ def test_translation_is_returned_on_request_only(supplier, transcripts):
     assert supplier.languages == ["de", "fr", "de"]
 
 
+def test_refresh_returns_translation_on_request_only(transcripts):
+    with pytest.raises(vt.LanguageNotFound):
+        transcripts.refresh(LINK, "de")
+    assert transcripts.refresh(LINK, "de", translated=True).transcript.kind == "translated"
+    assert asyncio.run(transcripts.arefresh(LINK, "de", translated=True)).transcript.kind == "translated"
+
+
 def test_fetch_false_reads_archive_only(supplier, transcripts):
     for call in (lambda: transcripts.get(LINK, fetch=False), lambda: asyncio.run(transcripts.aget(LINK, fetch=False))):
         with pytest.raises(vt.NotArchived, match="not archived"):

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import sqlite3
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -42,7 +43,10 @@ class GateSupplier:
     def supply(self, request):
         if request.video_id == "nothing-000":
             return None
-        return Transcript(request.url, [Segment("The gate opens at nine.", 5, 2)], language="en", title="Gate")
+        words = [("The", 5, 0.2), ("gate", 5.2, 0.3), ("opens", 5.5, 0.3), ("at", 5.8, 0.2), ("nine.", 6, 0.5)]
+        segments = [Segment("The gate opens at nine.", 5, 2, words)]
+        metadata = vt.VideoMetadata(description="Opening hours.")
+        return Transcript(request.url, segments, language="en", title="Gate", metadata=metadata)
 
 
 @pytest.fixture
@@ -81,13 +85,34 @@ def test_key_allowance_is_charged_and_enforced(service):
     assert service.client().get("https://youtu.be/bbbbbbbbbbb").from_cache
 
 
+def test_close_stores_outcome_of_mail_being_sent(tmp_path):
+    class SlowMailer(FakeMailer):
+        started = threading.Event()
+
+        async def send(self, to, subject, text, html):
+            self.started.set()
+            await asyncio.sleep(0.5)
+            await super().send(to, subject, text, html)
+
+    file, mailer = tmp_path / "verbatim.db", SlowMailer()
+    with Service(tmp_path / "archive.db", file, [GateSupplier()], mailer=mailer) as service:
+        service.client().register("ann@example.org")
+        assert mailer.started.wait(20)
+    assert len(mailer.mails) == 1
+    with sqlite3.connect(file) as database:
+        assert database.execute("SELECT count(*), count(due_at) FROM outbox").fetchone() == (1, 0)
+
+
 def test_account_credits_are_charged_and_granted(service, mailer):
     client = service.client()
     client.register("ann@example.org")
     key = client.verify(mailer.token("ann@example.org"))
     before = client.me().credits_remaining
     first = client.get(LINK, "en", idempotency_key="order-1")
-    assert first == client.get(LINK, "en", idempotency_key="order-1") and first.title == "Gate"
+    replayed = client.get(LINK, "en", idempotency_key="order-1")
+    assert replayed == first and first.title == "Gate"
+    for transcript in (first, replayed):
+        assert len(transcript.segments[0].words) == 5 and transcript.metadata.description == "Opening hours."
     answer = client.chat("dQw4w9WgXcQ", "When does the gate open?", [("user", "Hi"), ("assistant", "Hello")])
     assert "gate opens at nine" in answer.response and answer.citations[0].start == 5.0
     assert client.me().credits_remaining == before - 2 == answer.credits_remaining

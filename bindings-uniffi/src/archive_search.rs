@@ -79,8 +79,8 @@ impl Transcripts {
     /// Reads a page of a search in the whole archive: the first one, or that at a cursor of the page before.
     ///
     /// All words must occur, in any order and form. `"exact phrase"`, `-not`, `OR`, `prefix*`, `lang:`, `platform:`,
-    /// `channel:`, `before:` and `after:` narrow the search; anything malformed is searched as words. A page has at most
-    /// `limit` hits, by default 20. The first search of an archive builds its index, which later ones update.
+    /// `channel:`, `before:` and `after:` narrow the search; anything malformed is searched as words. A page has at
+    /// most `limit` hits, by default 20. The first search of an archive builds its index, which later ones update.
     ///
     /// # Errors
     /// `InvalidInput` if the language is malformed, `limit` is not from 1 to 100, or the cursor is none of this search;

@@ -9,8 +9,8 @@ use std::{
     },
 };
 
-use tokio::sync::{OnceCell, watch};
-use transcript_core::{Error, ErrorKind, Retry};
+use tokio::sync::OnceCell;
+use transcript_core::{ActivityCount, ActivityGuard, Error, ErrorKind, Retry};
 use verbatim::{Options, StorageOptions, Verbatim};
 
 #[cfg(feature = "local-service")]
@@ -28,38 +28,12 @@ struct OpenVerbatim {
     mail_sender: Mutex<Option<verbatim::JobHandle>>,
 }
 
-/// Number of running calls, or of running closings. A clone counts the same.
-#[derive(Clone, Default)]
-struct RunningCount(Arc<watch::Sender<usize>>);
-
-/// Something that runs; drop ends it.
-struct RunningGuard(RunningCount);
-
-impl RunningCount {
-    fn start(&self) -> RunningGuard {
-        self.0.send_modify(|count| *count += 1);
-        RunningGuard(self.clone())
-    }
-
-    async fn wait_until_idle(&self) {
-        let mut count = self.0.subscribe();
-        // This object owns the sender, so the channel is open.
-        let _open = count.wait_for(|count| *count == 0).await;
-    }
-}
-
-impl Drop for RunningGuard {
-    fn drop(&mut self) {
-        self.0.0.send_modify(|count| *count = count.saturating_sub(1));
-    }
-}
-
 /// A [`Verbatim`] from its first call until it is closed.
 #[derive(Clone, Default)]
 struct Session {
     cell: Arc<OnceCell<OpenVerbatim>>,
     /// The calls that opened it, or wait for it to open.
-    calls: RunningCount,
+    calls: ActivityCount,
 }
 
 impl Session {
@@ -90,7 +64,7 @@ impl Session {
 /// The [`Verbatim`] of a call: closing waits until it is dropped.
 pub(crate) struct OpenCall {
     verbatim: Verbatim,
-    _running: RunningGuard,
+    _running: ActivityGuard,
 }
 
 impl Deref for OpenCall {
@@ -111,7 +85,7 @@ pub(crate) struct LazyVerbatim {
     is_closed: AtomicBool,
     session: Mutex<Session>,
     /// The sessions that are being closed.
-    closings: RunningCount,
+    closings: ActivityCount,
 }
 
 transcript_core::debug_fields!(LazyVerbatim |this| { is_closed: this.is_closed() });
@@ -125,7 +99,7 @@ impl LazyVerbatim {
             mailer: None,
             is_closed: AtomicBool::new(false),
             session: Mutex::default(),
-            closings: RunningCount::default(),
+            closings: ActivityCount::default(),
         }
     }
 
@@ -152,7 +126,7 @@ impl LazyVerbatim {
         self.reject_closed()?;
         let (cell, running) = {
             let session = self.lock_session();
-            (Arc::clone(&session.cell), session.calls.start())
+            (Arc::clone(&session.cell), session.calls.begin())
         };
         let open = async || {
             // Closed while another caller, who has left, was opening.
@@ -204,7 +178,7 @@ impl LazyVerbatim {
     /// Starts closing the session. A caller that waits for it may leave: it does not end the task.
     fn close_session(&self) {
         let session = std::mem::take(&mut *self.lock_session());
-        let closing = self.closings.start();
+        let closing = self.closings.begin();
         tokio::spawn(async move {
             session.close().await;
             drop(closing);

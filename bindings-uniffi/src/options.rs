@@ -2,6 +2,8 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
+#[cfg(feature = "chat")]
+use transcript_core::chat::CONTEXT_TOKENS_DEFAULT;
 #[cfg(feature = "local-service")]
 use transcript_core::memory::{MemoryDirectory, MemoryLedger};
 use transcript_core::{supplier::SupplierKind, video::Platform};
@@ -30,9 +32,6 @@ const SUPPLIER_TIMEOUT: Duration = Duration::from_secs(300);
 /// Default of `chat_timeout`.
 #[cfg(feature = "chat")]
 const CHAT_TIMEOUT: Duration = Duration::from_secs(60);
-/// Default of `chat_context_tokens`.
-#[cfg(feature = "chat")]
-const CONTEXT_TOKENS: u32 = 32_000;
 
 /// How a supplier obtains transcripts.
 #[uniffi::remote(Enum)]
@@ -341,7 +340,7 @@ fn set_custom_ports(given: TranscriptsOptions, options: &mut Options) -> Result<
     }
     #[cfg(feature = "chat")]
     if let Some(model) = given.chat_model {
-        let tokens = given.chat_context_tokens.unwrap_or(CONTEXT_TOKENS).max(1);
+        let tokens = given.chat_context_tokens.unwrap_or(CONTEXT_TOKENS_DEFAULT).max(1);
         ports.chat_model = Some(Arc::new(ForeignChatModel::new(model, tokens)));
         ports.chat_timeout = Some(timeout("chat_timeout", given.chat_timeout, CHAT_TIMEOUT)?);
     }

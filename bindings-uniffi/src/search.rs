@@ -30,7 +30,8 @@ pub struct SearchHit {
 impl Transcripts {
     /// Searches archived transcripts for passages with all words, in any spelling variant.
     ///
-    /// Returns at most `limit` passages, by default 50.
+    /// Returns at most `limit` passages, by default 100, and scans the archive until it has them. For operators and
+    /// ranking use `search_videos_page`.
     ///
     /// # Errors
     /// `InvalidInput` if the query has no word or the language is invalid.
@@ -44,7 +45,8 @@ impl Transcripts {
     ) -> Result<Vec<SearchHit>, VerbatimError> {
         let lazy = Arc::clone(&self.lazy);
         run(call, async move {
-            let search = SearchRequest { query, language, limit: limit.unwrap_or(50) };
+            let limit = limit.unwrap_or(SearchRequest::default().limit);
+            let search = SearchRequest { query, language, limit };
             let hits = lazy.open().await?.tools().search(search).await?;
             Ok(hits.into_iter().map(SearchHit::from).collect())
         })

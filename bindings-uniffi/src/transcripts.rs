@@ -21,6 +21,8 @@ use crate::{
 };
 
 /// Default number of links of a batch that are processed at the same time.
+///
+/// Fewer than that of [`verbatim::TranscriptStream`]: each link holds its transcript in the memory of a phone.
 const CONCURRENCY: u32 = 8;
 
 /// The concurrency of a batch.

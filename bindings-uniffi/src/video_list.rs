@@ -93,13 +93,14 @@ impl Transcripts {
     /// position of the page before.
     ///
     /// `list` is the link of a playlist, or of a channel, also with a tab; an id of one; a handle such as `@name`; the
-    /// address of a search; or the link of a profile, which only yt-dlp lists. `tab` replaces the tab of a channel. Videos that were surely published before `since` are left out.
+    /// address of a search; or the link of a profile, which only yt-dlp lists. `tab` replaces the tab of a channel.
+    /// Videos that were surely published before `since` are left out.
     ///
     /// # Errors
     /// `InvalidInput` if the text names no list, a list of the logged-in viewer, or a mix, which never ends; `NotFound`
     /// with the `reason` `private`, `removed`, `no_tab` or `unviewable` if there is no such list; `RateLimited`;
-    /// `FetchFailed`, also with the `reason` `unreadable` for an unknown format; `NotConfigured` if no supplier requests
-    /// YouTube itself, or for TikTok without yt-dlp.
+    /// `FetchFailed`, also with the `reason` `unreadable` for an unknown format; `NotConfigured` if no supplier
+    /// requests YouTube itself, or for TikTok without yt-dlp.
     #[uniffi::method(default(tab = None, position = None, since = None, call = None))]
     pub async fn video_list_page(
         &self,

@@ -1,7 +1,8 @@
 //! Requests the transcript of a video from a Verbatim server.
 //!
 //! ```sh
-//! VERBATIM_KEY=vbk_… cargo run -p verbatim-transcripts --example ask_a_server -- https://verbatim.example https://youtu.be/dQw4w9WgXcQ
+//! VERBATIM_KEY=vbk_… cargo run -p verbatim-transcripts --example ask_a_server -- \
+//!     https://verbatim.example https://youtu.be/dQw4w9WgXcQ
 //! ```
 //!
 //! It prints one segment per line, after its start in seconds. If there is no transcript, it prints the reason and,

@@ -79,7 +79,9 @@ struct SearchParts {
 }
 
 impl Verbatim {
-    /// Search in the whole archive.
+    /// Search in the whole archive with an index, operators and ranking.
+    ///
+    /// Without an index, [`crate::ArchiveTools::search`] finds passages.
     pub fn search(&self) -> &SearchService {
         &self.search
     }
@@ -100,8 +102,8 @@ impl SearchService {
 
     /// Finds the videos of the archive whose transcripts match a query; see [`transcript_core::search`].
     ///
-    /// While the index is built, or while more than 64 archived videos wait for it, transcripts may be missing: the total
-    /// is a lower bound then.
+    /// While the index is built, or while more than 64 archived videos wait for it, transcripts may be missing: the
+    /// total is a lower bound then.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] if the cursor is none of this search; otherwise errors of the archive and of the index. A

@@ -80,14 +80,18 @@ impl ArchiveTools {
         let Page { items: tracks, next } = self.archive.list_tracks(page).await?;
         let mut items = Vec::new();
         for track in tracks {
-            let Some(selector) = track.selectors.first() else { continue };
-            if let FindOutcome::Transcript(stored) =
-                self.archive.find(&track.video, selector, self.now()).await?
-            {
-                items.push(stored);
-            }
+            items.extend(self.track_transcript(&track).await?);
         }
         Ok(Page { items, next })
+    }
+
+    /// Transcript of an archived track; `None` if another one has replaced it, and of a withdrawn video.
+    pub(crate) async fn track_transcript(&self, track: &ArchivedTrack) -> Result<Option<StoredTranscript>> {
+        let Some(selector) = track.selectors.first() else { return Ok(None) };
+        match self.archive.find(&track.video, selector, self.now()).await? {
+            FindOutcome::Transcript(stored) => Ok(Some(stored)),
+            FindOutcome::Absence(_) | FindOutcome::Withdrawn | FindOutcome::NotFound => Ok(None),
+        }
     }
 
     /// Returns all that is archived of the videos on one page of [`transcript_core::archive::Archive::list_tracks`], as

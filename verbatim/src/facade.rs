@@ -173,9 +173,9 @@ impl Verbatim {
 
     /// The same service with other limits, plans, prices and entitlement keys.
     ///
-    /// These are [`Options::lookup`], [`Options::accounts`], [`Options::entitlement`] and what [`Options::checkout`] says
-    /// of plans; other options stay as they are. Stores, engine, caches and counts are shared. Calls of this handle end
-    /// with its settings, and a running sweep continues with the new ones.
+    /// These are [`Options::lookup`], [`Options::accounts`], [`Options::entitlement`] and what [`Options::checkout`]
+    /// says of plans; other options stay as they are. Stores, engine, caches and counts are shared. Calls of this
+    /// handle end with its settings, and a running sweep continues with the new ones.
     ///
     /// # Errors
     /// As [`Verbatim::open`], if an option is invalid: nothing is changed.

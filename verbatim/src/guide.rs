@@ -74,10 +74,10 @@
 //!
 //! # A playlist or a channel
 //!
-//! [`Verbatim::videos`](crate::Verbatim::videos) is a stream of the videos in a playlist or channel of YouTube, read page
-//! by page as it is polled; with [`VideoList::search`](transcript_core::video::VideoList::search) and
-//! [`Verbatim::videos_of`](crate::Verbatim::videos_of), those that YouTube finds for words. A list that does not exist is an error of the stream, with
-//! [`UnavailableList`](crate::UnavailableList) as its source.
+//! [`Verbatim::videos`](crate::Verbatim::videos) is a stream of the videos in a playlist or channel of YouTube, read
+//! page by page as it is polled; with [`VideoList::search`](transcript_core::video::VideoList::search) and
+//! [`Verbatim::videos_of`](crate::Verbatim::videos_of), those that YouTube finds for words. A list that does not exist
+//! is an error of the stream, with [`UnavailableList`](crate::UnavailableList) as its source.
 //!
 //! ```no_run
 //! # async fn example(verbatim: verbatim::Verbatim) -> Result<(), verbatim::Error> {
@@ -175,8 +175,9 @@
 //!
 //! A [`Supplier`](crate::transcript_core::supplier::Supplier) returns the transcript of a video, or a
 //! [`SupplyError`](crate::transcript_core::supplier::SupplyError) whose reason decides what is stored, retried and
-//! reported. [`Options::with_supplier`](crate::Options::with_supplier) registers it for the platforms that it names. The
-//! example `own_supplier` reads caption files from a folder: `cargo run -p verbatim-transcripts --example own_supplier`.
+//! reported. [`Options::with_supplier`](crate::Options::with_supplier) registers it for the platforms that it names.
+//! The example `own_supplier` reads caption files from a folder:
+//! `cargo run -p verbatim-transcripts --example own_supplier`.
 //!
 //! # A custom archive
 //!
@@ -240,16 +241,16 @@
 //!
 //! # Both APIs
 //!
-//! [`Verbatim::service`](crate::Verbatim::service) is the lookup API and the v1 API within the process, with their keys,
-//! limits and charges: a [`Service`](crate::service::Service), as is a
+//! [`Verbatim::service`](crate::Verbatim::service) is the lookup API and the v1 API within the process, with their
+//! keys, limits and charges: a [`Service`](crate::service::Service), as is a
 //! [`ServiceClient`](crate::service::ServiceClient) of a server. The example `ask_a_server` uses the client.
 //!
 //! # A server in your axum program
 //!
-//! `reference_server::EmbeddedServer` of the package `verbatim-reference-server` is the HTTP server without its listener:
-//! a tower service and an axum router over a `Verbatim`, whose archive and suppliers may be the program's own. Its
-//! `start_work` starts the work on jobs, webhooks, payments, mails and the search index: without it, what the server
-//! accepts stays queued. Its example `own_axum_app` serves another route beside it.
+//! `reference_server::EmbeddedServer` of the package `verbatim-reference-server` is the HTTP server without its
+//! listener: a tower service and an axum router over a `Verbatim`, whose archive and suppliers may be the program's
+//! own. Its `start_work` starts the work on jobs, webhooks, payments, mails and the search index: without it, what the
+//! server accepts stays queued. Its example `own_axum_app` serves another route beside it.
 //!
 //! # Names
 //!
@@ -272,6 +273,6 @@
 //!
 //! # Runtime
 //!
-//! `Verbatim::open` is called within a Tokio runtime, and all work runs there. Its futures may be polled by any executor.
-//! A `current_thread` runtime works only while one of its `block_on` calls runs: a program that polls the futures on
-//! another executor opens the `Verbatim` on a multi-thread runtime.
+//! `Verbatim::open` is called within a Tokio runtime, and all work runs there. Its futures may be polled by any
+//! executor. A `current_thread` runtime works only while one of its `block_on` calls runs: a program that polls the
+//! futures on another executor opens the `Verbatim` on a multi-thread runtime.

@@ -9,36 +9,11 @@ use transcript_core::{
     ledger::{Pool, Terms},
 };
 
-use crate::storage::Stores;
+use crate::storage::{StoreFigures, Stores};
 
 /// Wallet of the health check: it does not exist, and nothing is stored for it.
 #[cfg(feature = "lookup")]
 const CHECK_WALLET: &str = "readiness";
-
-/// Failures and free space of one store.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StoreFigures {
-    /// `main` or `archive`.
-    pub store: &'static str,
-    /// Number of failed calls by the name of their kind, since the store was opened.
-    pub errors: Vec<(&'static str, u64)>,
-    /// Free space of the disk, in bytes; `None` for a server, and if the system does not report it.
-    pub free_bytes: Option<u64>,
-    /// Whether the last write failed within a minute because stored data is damaged.
-    pub is_damaged: bool,
-}
-
-#[cfg(any(feature = "sqlite", feature = "postgres"))]
-impl StoreFigures {
-    /// The figures of a store with this monitor.
-    pub(crate) fn new(
-        store: &'static str,
-        monitor: &storage_sqlx::StoreMonitor,
-        free_bytes: Option<u64>,
-    ) -> Self {
-        Self { store, errors: monitor.errors(), free_bytes, is_damaged: monitor.is_damaged() }
-    }
-}
 
 /// Health of both stores.
 #[derive(Clone, Debug)]

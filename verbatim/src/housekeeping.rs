@@ -37,13 +37,13 @@ impl Housekeeping {
         ledger: Arc<dyn Ledger>,
         clock: Arc<SystemClock>,
         servers: ServerGroup,
-        keys: RequestCounts,
+        request_counts: RequestCounts,
     ) -> Self {
         let sweeps = start_sweeps(ledger, clock, servers);
         let counts = JobHandle::start(&Handle::current(), |stopped| {
             let round = move || {
-                let keys = keys.clone();
-                async move { keys.flush().await }
+                let request_counts = request_counts.clone();
+                async move { request_counts.flush().await }
             };
             stopped.repeat("storage of request counts", COUNT_INTERVAL, round)
         });

@@ -121,7 +121,7 @@ pub use entitlement::TokenEntitlements;
 pub use export::{ArchivedVideo, TranscriptExport, UnreadableTrack, withdrawal_to_json};
 pub use facade::Verbatim;
 pub use get::{FoundTranscript, GetOutcome, GetRequest, LANGUAGES_MAX, UnavailableTranscript};
-pub use health::{StoreFigures, StoreHealth};
+pub use health::StoreHealth;
 pub use import::{ImportDraftRequest, ImportEffect, ImportOutcome, ImportRequest, SelectorImport};
 pub use import_draft::{DRAFT_BYTES_MAX, ImportDraft};
 #[cfg(feature = "lookup")]
@@ -136,6 +136,7 @@ pub use options::{
 pub use payments::{PaymentOptions, SAMPLE_PRICES};
 #[cfg(feature = "chat")]
 pub use search::{SearchHit, SearchRequest};
+pub use storage::StoreFigures;
 pub use storage_copy::{CopyProgress, CopySummary, copy_storage};
 pub use storage_report::{StorageReport, inspect_storage};
 pub use system::{SystemClock, SystemRandom};

@@ -46,8 +46,8 @@ pub use suppliers::SupplierOptions;
 
 /// Options of the facade.
 ///
-/// The defaults store nothing beyond the process and fetch directly from the platforms. The fields are public; methods
-/// that begin with `with_` set those that belong together:
+/// The defaults store nothing beyond the process and fetch directly from the platforms. The fields are public; a method
+/// that begins with `with_` sets one of the usual ones, or several that belong together:
 ///
 /// ```
 /// use std::time::Duration;
@@ -133,8 +133,8 @@ pub struct Options {
 
 /// Ports of the caller, in place of those that the other options select.
 ///
-/// [`Options::with_archive`], [`Options::with_supplier`] and similar methods set them. A port that would never be called
-/// is an error of [`crate::Verbatim::open`].
+/// [`Options::with_archive`], [`Options::with_supplier`] and similar methods set them. A port that would never be
+/// called is an error of [`crate::Verbatim::open`].
 #[derive(Clone, Debug, Default)]
 pub struct CustomPorts {
     /// The archive; `None`: that of [`Options::storage`], which must not select one itself then: with

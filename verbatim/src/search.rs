@@ -2,7 +2,7 @@
 
 use transcript_core::{
     Error, Result,
-    archive::{ArchivedTrack, FindOutcome, StoredTranscript},
+    archive::StoredTranscript,
     chat::{WordQuery, passages},
     page::PageRequest,
     transcript::LanguageTag,
@@ -48,7 +48,7 @@ impl ArchiveTools {
     /// Returns the passages of archived transcripts that contain all words, by video and then by time.
     ///
     /// The search reads the archived transcripts one by one until there are enough hits, so it suits archives of a few
-    /// thousand transcripts.
+    /// thousand transcripts. For larger ones, operators and ranking use [`crate::Verbatim::search`] (feature `search`).
     /// Withdrawn videos are left out.
     ///
     /// # Errors
@@ -78,15 +78,6 @@ impl ArchiveTools {
             page = PageRequest { after: Some(next), ..PageRequest::first() };
         }
         Ok(hits)
-    }
-
-    /// Transcript of an archived track; `None` if another one has replaced it.
-    async fn track_transcript(&self, track: &ArchivedTrack) -> Result<Option<StoredTranscript>> {
-        let Some(selector) = track.selectors.first() else { return Ok(None) };
-        match self.archive.find(&track.video, selector, self.now()).await? {
-            FindOutcome::Transcript(stored) => Ok(Some(stored)),
-            FindOutcome::Absence(_) | FindOutcome::Withdrawn | FindOutcome::NotFound => Ok(None),
-        }
     }
 }
 

@@ -8,10 +8,32 @@ use transcript_core::{Result, archive::Archive, memory::MemoryArchive};
 use crate::main_stores::MainStores;
 #[cfg(feature = "postgres")]
 use crate::options::DatabaseOptions;
-use crate::{
-    health::StoreFigures,
-    options::{Options, StorageOptions},
-};
+use crate::options::{Options, StorageOptions};
+
+/// Failures and free space of one store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoreFigures {
+    /// `main` or `archive`.
+    pub store: &'static str,
+    /// Number of failed calls by the name of their kind, since the store was opened.
+    pub errors: Vec<(&'static str, u64)>,
+    /// Free space of the disk, in bytes; `None` for a server, and if the system does not report it.
+    pub free_bytes: Option<u64>,
+    /// Whether the last write failed within a minute because stored data is damaged.
+    pub is_damaged: bool,
+}
+
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+impl StoreFigures {
+    /// The figures of a store with this monitor.
+    pub(crate) fn new(
+        store: &'static str,
+        monitor: &storage_sqlx::StoreMonitor,
+        free_bytes: Option<u64>,
+    ) -> Self {
+        Self { store, errors: monitor.errors(), free_bytes, is_damaged: monitor.is_damaged() }
+    }
+}
 
 /// The stores behind the ports, and the handles to close at the end.
 #[derive(Debug)]
@@ -265,7 +287,7 @@ impl Stores {
                 (None, Some(archive)) => archive.connection_limit().await,
                 (None, None) => None,
             };
-            limit.and_then(crate::storage_report::database::warning)
+            limit.and_then(connection_warning)
         }
         #[cfg(not(feature = "postgres"))]
         None
@@ -388,4 +410,16 @@ pub(crate) fn postgres_options(options: &DatabaseOptions) -> storage_sqlx::Postg
         pooler: options.pooler,
         ..storage_sqlx::PostgresOptions::new(&options.url)
     }
+}
+
+/// What to change if the connections of all programs may exceed the server's limit.
+#[cfg(feature = "postgres")]
+pub(crate) fn connection_warning(limit: storage_sqlx::ConnectionLimit) -> Option<String> {
+    let storage_sqlx::ConnectionLimit { permitted, programs, own } = limit;
+    (!limit.is_sufficient()).then(|| {
+        format!(
+            "{programs} connected programs may open {own} connections each, and the database server permits \
+             {permitted}: lower storage.connections or raise max_connections"
+        )
+    })
 }

@@ -55,12 +55,14 @@ fn inspect_file(file: &std::path::Path) -> StorageReport {
 }
 
 #[cfg(feature = "postgres")]
-pub(crate) mod database {
-    use storage_sqlx::ConnectionLimit;
+mod database {
     use transcript_core::Result;
 
     use super::StorageReport;
-    use crate::{options::DatabaseOptions, storage::postgres_options};
+    use crate::{
+        options::DatabaseOptions,
+        storage::{connection_warning, postgres_options},
+    };
 
     pub(super) async fn inspect(options: &DatabaseOptions) -> Result<StorageReport> {
         let report = storage_sqlx::inspect_database(postgres_options(options)).await?;
@@ -81,18 +83,7 @@ pub(crate) mod database {
         let read_only = report
             .is_read_only
             .then(|| format!("{} is read-only: connect to the server that accepts writes", report.name));
-        let warning = read_only.or_else(|| report.connections.and_then(warning));
+        let warning = read_only.or_else(|| report.connections.and_then(connection_warning));
         Ok(StorageReport { location: report.name, state, warning })
-    }
-
-    /// What to change if the connections of all programs may exceed the server's limit.
-    pub(crate) fn warning(limit: ConnectionLimit) -> Option<String> {
-        let ConnectionLimit { permitted, programs, own } = limit;
-        (!limit.is_sufficient()).then(|| {
-            format!(
-                "{programs} connected programs may open {own} connections each, and the database server permits \
-                 {permitted}: lower storage.connections or raise max_connections"
-            )
-        })
     }
 }

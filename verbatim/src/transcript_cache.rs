@@ -8,7 +8,6 @@ use std::sync::{
 use tokio::time::Instant;
 use transcript_core::{
     archive::{self, LazyTranscript, StoredTranscript, TrackSelector},
-    transcript::{Segment, Transcript, Word},
     video::{VideoId, VideoLink},
 };
 
@@ -76,20 +75,10 @@ impl CachedForm {
     /// Approximate memory in bytes.
     fn memory_bytes(&self) -> u64 {
         match self {
-            Self::Decoded(stored) => transcript_bytes(&stored.transcript),
+            Self::Decoded(stored) => stored.transcript.memory_bytes() as u64 + 1_024,
             Self::Lazy(lazy) => lazy.memory_bytes(),
         }
     }
-}
-
-/// Approximate memory of a transcript in bytes.
-fn transcript_bytes(transcript: &Transcript) -> u64 {
-    let text_bytes = |text: &str, each: usize| (text.len() + each + 16) as u64;
-    let segment_bytes = |segment: &Segment| {
-        let words = segment.words.iter().map(|word| text_bytes(&word.text, size_of::<Word>()));
-        text_bytes(&segment.text, size_of::<Segment>()) + words.sum::<u64>()
-    };
-    transcript.segments.iter().map(segment_bytes).sum::<u64>() + 1_024
 }
 
 impl TranscriptCache {

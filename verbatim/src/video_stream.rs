@@ -99,18 +99,19 @@ impl UnavailableList {
 }
 
 impl Verbatim {
-    /// The videos of a playlist, channel or search of YouTube, or of a profile of TikTok, in the order of the list, read
-    /// page by page.
+    /// The videos of a playlist, channel or search of YouTube, or of a profile of TikTok, in the order of the list,
+    /// read page by page.
     ///
     /// The link is that of a playlist, or of a channel, also with the tab `/videos` (the default), `/shorts` or
-    /// `/streams`; an id of a playlist or channel; a handle such as `@name`; the link of a search, which ends after 1,000
-    /// videos; or the link of a profile, which only yt-dlp lists. Of a link to a video in a playlist, the playlist counts.
-    /// It is parsed now, and requested when the stream is polled.
+    /// `/streams`; an id of a playlist or channel; a handle such as `@name`; the link of a search, which ends after
+    /// 1,000 videos; or the link of a profile, which only yt-dlp lists. Of a link to a video in a playlist, the
+    /// playlist counts. It is parsed now, and requested when the stream is polled.
     ///
     /// An item fails with [`ErrorKind::NotFound`] if the list is private, was removed or never existed, or if the
-    /// channel lacks the tab ([`UnavailableList`] is the [cause](Error::cause)); [`ErrorKind::Unavailable`] if the platform
-    /// throttles, requires a bot check, cannot be reached, or answers in an unknown format (a [`SupplyError`] with the
-    /// reason is the cause); [`ErrorKind::Unsupported`] if no supplier requests YouTube itself, or for TikTok without yt-dlp.
+    /// channel lacks the tab ([`UnavailableList`] is the [cause](Error::cause)); [`ErrorKind::Unavailable`] if the
+    /// platform throttles, requires a bot check, cannot be reached, or answers in an unknown format (a [`SupplyError`]
+    /// with the reason is the cause); [`ErrorKind::Unsupported`] if no supplier requests YouTube itself, or for TikTok
+    /// without yt-dlp.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] if the text names no list, a list of the logged-in viewer, a mix, which never ends, or a
@@ -179,8 +180,9 @@ impl VideoStream {
 
     /// Leaves out videos that were surely published before a time.
     ///
-    /// YouTube names most dates relatively, such as "2 weeks ago", so some older videos may remain. A channel's tab and a
-    /// profile are newest first: their streams end at the first page that ends with an older video. Shorts have no dates.
+    /// YouTube names most dates relatively, such as "2 weeks ago", so some older videos may remain. A channel's tab and
+    /// a profile are newest first: their streams end at the first page that ends with an older video. Shorts have no
+    /// dates.
     pub fn since(self, time: Timestamp) -> Self {
         Self { since: Some(time), ..self }
     }

@@ -184,6 +184,8 @@ class BatchRun:
         self._convert = convert
         self._begun = 0
         self._running: dict[int, str | ListedVideo] = {}
+        #: The indexes of the running links by address. They share the call of the first: another one could conflict.
+        self._same: dict[str, list[int]] = {}
         #: Finished results that were not yielded yet, by index.
         self._ready: dict[int, BatchResult] = {}
         self._done = 0
@@ -200,14 +202,18 @@ class BatchRun:
                 return
             index, link = entry
             try:
-                call = self._start(link_address(link), self._batch)
+                address = link_address(link)
+                call = self._start(address, self._batch)
             except Exception as error:
                 # A link that is not a text, or a closed client, is a failed result like any other.
                 self._add_failure(index, link, error)
                 if not self._in_order:
                     return
             else:
-                self._batch.start(index, call)
+                same = self._same.setdefault(address, [])
+                if not same:
+                    self._batch.start(index, call)
+                same.append(index)
                 self._running[index] = link
 
     def _next_link(self) -> tuple[int, str | ListedVideo] | None:
@@ -253,17 +259,19 @@ class BatchRun:
             self._pages.take(value)
 
     def _add_result(self, index: int, value: Any, error: Exception | None) -> None:
-        link = self._running.pop(index)
+        address = link_address(self._running[index])
         if self._convert is not None:
             try:
-                value, error = self._convert(link_address(link), value, error), None
+                value, error = self._convert(address, value, error), None
             except Exception as failure:
                 error = failure
-        if error is not None:
-            self._add_failure(index, link, error)
-        else:
-            video = link if isinstance(link, ListedVideo) else None
-            self._ready[index] = BatchSuccess(index, link_address(link), self._lang, value, video=video)
+        for position in self._same.pop(address):
+            link = self._running.pop(position)
+            if error is not None:
+                self._add_failure(position, link, error)
+            else:
+                video = link if isinstance(link, ListedVideo) else None
+                self._ready[position] = BatchSuccess(position, address, self._lang, value, video=video)
 
     def _add_failure(self, index: int, link: str | ListedVideo, error: Exception) -> None:
         video = link if isinstance(link, ListedVideo) else None

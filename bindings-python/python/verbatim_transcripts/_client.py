@@ -103,15 +103,15 @@ class Client(Closable):
         links: Iterable[str | ListedVideo],
         lang: str | Sequence[str] | None = None,
         *,
-        concurrency: int = 16,
+        concurrency: int = 32,
         progress: Callable[[int, BatchResult], Any] | None = None,
         max_wait: float | None = None,
         in_order: bool = False,
     ) -> Generator[BatchResult, None, None]:
         """Yields the transcripts of many videos as they complete; see :meth:`Transcripts.get_many`.
 
-        With a key of the v1 API each transcript is charged, as for :meth:`get`. An error with an ``idempotency_key`` is
-        that of one link: repeat it with :meth:`get`.
+        With a key of the v1 API each transcript is charged, as for :meth:`get`, and that of a repeated link once. An
+        error with an ``idempotency_key`` is that of one link: repeat it with :meth:`get`.
 
         :param max_wait: seconds that the batch waits without a success in between (300), if the server refuses requests
             (:class:`TooManyRequests`), or cannot fetch (:class:`RateLimited`, :class:`FetchFailed`) and says when to
@@ -125,7 +125,7 @@ class Client(Closable):
         links: Iterable[str | ListedVideo] | AsyncIterable[str | ListedVideo],
         lang: str | Sequence[str] | None = None,
         *,
-        concurrency: int = 16,
+        concurrency: int = 32,
         progress: Callable[[int, BatchResult], Any] | None = None,
         max_wait: float | None = None,
         in_order: bool = False,
@@ -146,10 +146,12 @@ class Client(Closable):
         _check_call(lang, False, True, None)
         # A later key must not turn free lookups into purchases.
         is_account = self._is_account
+        # A link that occurs again has the same idempotency key.
+        key = os.urandom(16).hex()
 
         def start(link: str, batch: Batch) -> PendingCall:
             if is_account:
-                return self._connection.transcript(link, lang, None, batch)
+                return self._connection.transcript(link, lang, key, batch)
             return self._connection.lookup(link, lang, None, batch)
 
         return BatchRun(links, lang, start, concurrency, progress, max_wait, in_order, self._convert)

@@ -16,6 +16,7 @@ from ._errors import ServiceError
 from ._native import Connection, PendingCall, Transcript
 from ._polls import Polls
 from ._reasons import unavailable
+from ._search import check_page_size
 from ._video import PLATFORMS, Language, caption_languages
 from ._video_list import ListedVideo
 
@@ -274,7 +275,7 @@ class Jobs:
 
         :param page_size: how many jobs are read at a time, from 1 to 100.
         """
-        _check_page_size(page_size)
+        check_page_size(page_size)
         return PagedItems(lambda after: self._connection.jobs(after, page_size), _jobs)
 
     def results(self, job: Job | str, *, page_size: int = 20) -> PagedItems[JobResult]:
@@ -283,7 +284,7 @@ class Jobs:
         :param page_size: how many items are read at a time, from 1 to 100; fewer, if they are more than 64 MiB. A page
             must arrive within the timeout of the client.
         """
-        _check_page_size(page_size)
+        check_page_size(page_size)
         return PagedItems(lambda after: self._connection.job_results(_id(job), after, page_size), _results)
 
     def wait(
@@ -416,11 +417,6 @@ def _since(since: datetime.date) -> str:
 
 def _id(job: Job | str) -> str:
     return job.id if isinstance(job, Job) else job
-
-
-def _check_page_size(page_size: int) -> None:
-    if not 1 <= page_size <= 100:
-        raise ValueError(f"page_size must be from 1 to 100, not {page_size}")
 
 
 def _reply(reply: tuple[dict[str, Any], dict[str, Any]]) -> Job:

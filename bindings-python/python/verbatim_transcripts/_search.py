@@ -98,7 +98,7 @@ def _server_page(reply: Any) -> Any:
 
 
 def check_page_size(page_size: int) -> None:
-    """Raises `ValueError` for a size that no search has."""
+    """Raises `ValueError` for a size that no page has."""
     if not 1 <= page_size <= 100:
         raise ValueError(f"page_size must be from 1 to 100, not {page_size}")
 

@@ -40,8 +40,7 @@ class Service(Transcripts):
 
     :param archive: as for :class:`Transcripts`.
     :param ledger: the file or PostgreSQL database of keys, accounts and credits, which requires an archive of the same
-        kind; or a custom
-        ledger (:class:`verbatim_transcripts.Ledger`), for the credits only.
+        kind; or a custom ledger (:class:`verbatim_transcripts.Ledger`), for the credits only.
     :param directory: a custom directory of keys and accounts (:class:`verbatim_transcripts.Directory`).
     :param chat: an OpenAI-compatible chat service, ``(base_url, model, api_key or None)``, or a custom model
         (:class:`verbatim_transcripts.ChatModel`). None: answers are passages of the transcript.

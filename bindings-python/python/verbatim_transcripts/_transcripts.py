@@ -44,7 +44,8 @@ class Transcripts(Closable):
         fetch, unless other callers wait for it. None: no timeout besides those of the fetch.
     :param request_timeout: timeout of one request in seconds (20).
     :param retries: retries of a request after a transient failure (2).
-    :param concurrency: maximum number of videos per supplier, and of requests, at the same time (32).
+    :param concurrency: maximum number of requests, and of videos of a built-in supplier, at the same time (32). It is
+        always 2 for yt-dlp and 4 for speech-to-text; custom suppliers have no limit.
     :param ca_file: a PEM file with root certificates to trust in addition to those of the system.
     :param ytdlp: the yt-dlp program; by default the last supplier.
     :param speech: an OpenAI-compatible speech-to-text service: ``(base_url, model, api_key or None)``.
@@ -233,7 +234,7 @@ class Transcripts(Closable):
         translated: bool = False,
         fetch: bool = True,
         timeout: float | None = None,
-        concurrency: int = 16,
+        concurrency: int = 32,
         progress: Callable[[int, BatchResult], Any] | None = None,
         max_wait: float | None = None,
         in_order: bool = False,
@@ -275,7 +276,7 @@ class Transcripts(Closable):
         translated: bool = False,
         fetch: bool = True,
         timeout: float | None = None,
-        concurrency: int = 16,
+        concurrency: int = 32,
         progress: Callable[[int, BatchResult], Any] | None = None,
         max_wait: float | None = None,
         in_order: bool = False,
@@ -314,16 +315,17 @@ class Transcripts(Closable):
 
         return BatchRun(links, lang, start, concurrency, progress, max_wait, in_order)
 
-    def refresh(self, link: str, lang: str | None = None) -> RefreshOutcome:
+    def refresh(self, link: str, lang: str | None = None, *, translated: bool = False) -> RefreshOutcome:
         """Fetches a transcript again, and archives it if it has changed.
 
+        :param translated: as for :meth:`get`.
         :raises TranscriptUnavailable: the fetch failed; the archived transcript stays.
         """
-        return RefreshOutcome(*self._engine.refresh(link, lang).wait())
+        return RefreshOutcome(*self._engine.refresh(link, lang, translated).wait())
 
-    async def arefresh(self, link: str, lang: str | None = None) -> RefreshOutcome:
+    async def arefresh(self, link: str, lang: str | None = None, *, translated: bool = False) -> RefreshOutcome:
         """As :meth:`refresh`."""
-        return RefreshOutcome(*await self._engine.refresh(link, lang))
+        return RefreshOutcome(*await self._engine.refresh(link, lang, translated))
 
     def import_(
         self,
@@ -392,7 +394,8 @@ class Transcripts(Closable):
 
         All words must occur, in any order and form. ``"exact phrase"``, ``-not``, ``OR``, ``prefix*``, ``lang:``,
         ``platform:``, ``channel:``, ``before:`` and ``after:`` narrow the search; anything malformed is searched as
-        words. The first search of an archive builds its index, which later ones update.
+        words. The first search of an archive builds its index, which later ones update. :meth:`search` finds passages
+        without an index.
 
         :param sort: ``relevance``, or ``date`` for the newest video first.
         :param page_size: how many hits are read at a time, from 1 to 100.
@@ -485,7 +488,7 @@ class Transcripts(Closable):
 
     def close(self) -> None:
         """Waits for running fetches and closes the archive. Later calls raise `ClosedError`, as does a call that is
-        still opening the archive; it is waited for, too.
+        still opening the archive; it is waited for, too, as is a mail that is being sent, for at most 30 seconds.
         """
         self._engine.close().wait()
 

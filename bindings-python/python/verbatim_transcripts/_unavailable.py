@@ -201,8 +201,8 @@ class ListUnavailable(VerbatimError):
     private https://www.youtube.com/playlist?list=PL0123456789
     """
 
-    #: `private`, `removed`, `no_tab` or `unviewable`; or a failure: `throttled`, `bot_check`, `unreadable`, `timeout`,
-    #: `unreachable`, `platform_fault`.
+    #: `private`, `removed`, `no_tab` or `unviewable`; or a failure: `throttled`, `bot_check`, `unreadable`, `stale`,
+    #: `timeout`, `unreachable`, `platform_fault`.
     reason: str
     #: The address of the list.
     url: str

@@ -21,8 +21,8 @@ use transcript_core::{
 };
 use verbatim::service::{
     Caller, ResponseMeta, Service, ServiceClient, ServiceLookup, ServiceOptions, ServiceQuestion,
-    ServiceReply, TextFormat, TextResponse, buy_in_order, fetch_text_in_order, look_up_in_order,
-    v1_transcript,
+    ServiceReply, TextFormat, TextResponse, buy_in_order, derive_idempotency_key, fetch_text_in_order,
+    look_up_in_order, v1_transcript,
 };
 
 use super::{Connection, ConnectionKey, Target, client_exception, json_object, meta_dict, server_client};
@@ -212,7 +212,9 @@ impl Connection {
         self.json(py, self.caller(), |service, caller| async move { service.rotate_key(&caller).await })
     }
 
-    /// The transcript in the first available language: `(transcript, metadata)`. A batch is that of [`Self::lookup`].
+    /// The transcript in the first available language: `(transcript, metadata)`.
+    ///
+    /// A batch is that of [`Self::lookup`]. Its idempotency key is one for all links and languages.
     #[pyo3(signature = (link, languages, idempotency_key, batch=None))]
     fn transcript(
         &self,
@@ -224,17 +226,22 @@ impl Connection {
     ) -> PyResult<PendingCall> {
         let (waits, is_closed) = (Batch::waits_of(batch), Arc::clone(&self.is_closed));
         let languages = languages.map_or(Ok(Vec::new()), Languages::into_list)?;
-        if idempotency_key.is_some() && languages.len() > 1 {
+        let is_batch = batch.is_some();
+        if idempotency_key.is_some() && languages.len() > 1 && !is_batch {
             return Err(PyValueError::new_err(
                 "an idempotency_key belongs to one language: pass one as lang",
             ));
         }
-        let caller = Caller { idempotency_key, ..Caller::default() };
         self.call(
             py,
-            self.request_caller(caller, batch.map(|_| ApiKind::V1)),
-            |service, caller| async move {
-                let caller = |_| caller.current();
+            self.request_caller(Caller::default(), batch.map(|_| ApiKind::V1)),
+            move |service, caller| async move {
+                let caller = |language: Option<String>| {
+                    let derive = |key| derive_idempotency_key(key, &link, language.as_deref());
+                    let key = idempotency_key.as_deref();
+                    let key = if is_batch { key.map(derive) } else { key.map(str::to_owned) };
+                    Caller { idempotency_key: key, ..caller.current() }
+                };
                 let buy = || buy_in_order(service.as_ref(), caller, link.clone(), languages.clone());
                 let reply = batch::call_service(&waits, &is_closed, &link, buy, |_| None).await;
                 reply.map(|ServiceReply { body, meta }| {

@@ -10,7 +10,7 @@ use pyo3::{
 };
 use transcript_core::{
     Result,
-    chat::{ChatModel, DeltaSink, ModelReply, ModelRequest},
+    chat::{CONTEXT_TOKENS_DEFAULT, ChatModel, DeltaSink, ModelReply, ModelRequest},
 };
 
 use super::{
@@ -18,9 +18,6 @@ use super::{
     has_method,
 };
 use crate::components::Components;
-
-/// Default of the optional attribute `context_tokens`.
-const CONTEXT_TOKENS: u32 = 32_000;
 
 /// A Python object with a method `complete(messages, tokens_max)` and an optional `context_tokens`.
 pub(crate) struct PyChatModel {
@@ -43,7 +40,7 @@ impl PyChatModel {
         }
         let context_tokens = match object.getattr("context_tokens") {
             Ok(tokens) => tokens.extract::<u32>()?,
-            Err(_) => CONTEXT_TOKENS,
+            Err(_) => CONTEXT_TOKENS_DEFAULT,
         };
         if context_tokens == 0 {
             return Err(PyValueError::new_err("context_tokens must be more than 0"));

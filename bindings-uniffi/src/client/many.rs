@@ -8,10 +8,9 @@ use std::{
     time::Duration,
 };
 
-use sha2::{Digest, Sha256};
 use tokio::{task::JoinSet, time::sleep};
-use transcript_core::{directory::api_key::ApiKind, engine::FailureReason, hex, transcript::LanguageTag};
-use verbatim::service::{Caller, ConnectionKey, LookupReply, ServiceReply};
+use transcript_core::{directory::api_key::ApiKind, engine::FailureReason, transcript::LanguageTag};
+use verbatim::service::{Caller, ConnectionKey, LookupReply, ServiceReply, derive_idempotency_key};
 
 use super::{Client, ClientCalls, parse_languages, records::LookupResponse};
 use crate::{
@@ -29,7 +28,7 @@ impl Client {
     ///
     /// With the key of an account the transcripts are bought: only of YouTube, and without a language in English.
     /// Otherwise they are looked up, without a language that of the default track; `reason` says why there is none.
-    /// `language` and `other_languages` are those of [`Client::look_up`].
+    /// `language` and `other_languages` are those of [`Client::look_up`]. A repeated link is requested once.
     /// A later [`Client::use_key`] with a key of the other API changes nothing for the links of this call.
     ///
     /// `concurrency` links are requested at the same time, by default 8. `listener` receives each result when it is
@@ -39,8 +38,8 @@ impl Client {
     /// After the timeout, the links that are not complete have failed as `TimedOut`. A cancelled call returns nothing;
     /// `listener` has received what was complete. The server may charge purchases that were sent, and it charges a
     /// repeat again unless both calls have the same `idempotency_key`: with it, a link in a language is charged once in
-    /// 24 hours, whatever the other links are. List each link once. Pass one if the call has a timeout or may be
-    /// cancelled: the failures of links that were not complete have no key.
+    /// 24 hours, whatever the other links are. Pass one if the call has a timeout or may be cancelled: the failures of
+    /// links that were not complete have no key.
     ///
     /// # Errors
     /// `InvalidInput` if a language is invalid or `concurrency` is 0; `Cancelled`.
@@ -95,7 +94,8 @@ impl Client {
 
 /// The results of requests for links, in the order of the links.
 ///
-/// The timeout ends the requests and not the call, so that no transcript is lost that was bought before.
+/// The timeout ends the requests and not the call, so that no transcript is lost that was bought before. A link that is
+/// listed twice is requested once: two requests would be charged twice, or conflict with one idempotency key.
 async fn collect<F>(
     links: Vec<String>,
     concurrency: usize,
@@ -113,13 +113,18 @@ where
         }
     });
     let (mut tasks, mut running, mut done) = (JoinSet::new(), HashMap::new(), BTreeMap::new());
-    let mut waiting = links.iter().cloned().enumerate();
+    let mut positions = HashMap::<_, Vec<_>>::new();
+    for (index, link) in links.iter().cloned().enumerate() {
+        positions.entry(link).or_default().push(index);
+    }
+    let distinct: Vec<_> = links.iter().filter_map(|link| positions.remove_entry(link)).collect();
+    let mut waiting = distinct.into_iter();
     loop {
         while tasks.len() < concurrency
-            && let Some((index, link)) = waiting.next()
+            && let Some((link, indexes)) = waiting.next()
         {
             let task = tasks.spawn(request(link.clone()));
-            running.insert(task.id(), (index, link));
+            running.insert(task.id(), (link, indexes));
         }
         let joined = tokio::select! {
             biased;
@@ -133,10 +138,12 @@ where
                 (error.id(), Err(Failure::error(FailureKind::Unexpected, "the call panicked")))
             }
         };
-        if let Some((index, link)) = running.remove(&task) {
+        if let Some((link, indexes)) = running.remove(&task) {
             let result = BatchResult::new(link, outcome);
-            on_result(&result);
-            done.insert(index, result);
+            for index in indexes {
+                on_result(&result);
+                done.insert(index, result.clone());
+            }
         }
     }
     let complete = |(index, link): (usize, String)| {
@@ -165,15 +172,10 @@ impl ClientCalls {
         let languages = languages.iter().map(|tag| tag.as_str().to_owned()).collect();
         let (batch_key, video) = (caller.idempotency_key.clone(), link.clone());
         let key = move |language: Option<String>| {
-            batch_key.as_deref().map(|key| derive_key(key, &video, &language.unwrap_or_default()))
+            batch_key.as_deref().map(|key| derive_idempotency_key(key, &video, language.as_deref()))
         };
         Ok(self.buy(caller, link, languages, waits, key).await?.transcript)
     }
-}
-
-/// The idempotency key of a link in a language: a server refuses one key for different requests.
-fn derive_key(batch_key: &str, link: &str, language: &str) -> String {
-    hex::encode(&Sha256::digest(format!("{batch_key}\n{link}\n{language}")))
 }
 
 /// The transcript of a lookup, or why there is none.

@@ -125,7 +125,8 @@ pub trait ArchiveStore: Send + Sync {
 
     /// Stores a transcript for each selector that has none.
     ///
-    /// With `replace`, a changed transcript becomes a new revision. Returns the transcript that the first selector has afterwards. `Conflict` for a withdrawn video.
+    /// With `replace`, a changed transcript becomes a new revision. Returns the transcript that the first selector has
+    /// afterwards. `Conflict` for a withdrawn video.
     async fn put(&self, request: PutRequest) -> Result<StoredTranscript, VerbatimError>;
 
     /// Stores an absence.

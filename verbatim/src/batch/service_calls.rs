@@ -37,9 +37,9 @@ impl Batch {
     /// Calls a service, and again after waits while it refuses calls or cannot fetch.
     ///
     /// After a refusal with a time to retry, the batch starts no call until then, and then one after another up to a
-    /// success. Without a success it waits as long as [`Batch::new`]'s `max_wait`. A video that the service cannot fetch
-    /// is called for three times at most. `reason` is the failure reason of a reply. A call whose outcome is unknown is
-    /// not repeated: see [`ServiceError::idempotency_key`](crate::service::ServiceError::idempotency_key).
+    /// success. Without a success it waits as long as [`Batch::new`]'s `max_wait`. A video that the service cannot
+    /// fetch is called for three times at most. `reason` is the failure reason of a reply. A call whose outcome is
+    /// unknown is not repeated: see [`ServiceError::idempotency_key`](crate::service::ServiceError::idempotency_key).
     ///
     /// All calls of a batch are of one service. Poll it on a Tokio runtime.
     ///

@@ -56,12 +56,6 @@ impl GetRequest {
         Self { other_languages: tags.into_iter().map(Into::into).collect(), ..self }
     }
 
-    /// Sets whether a machine translation is returned if the video has no other transcript in a language.
-    #[must_use]
-    pub fn with_translated(self, translated: bool) -> Self {
-        Self { translated, ..self }
-    }
-
     /// Sets whether only the archive is read.
     #[must_use]
     pub fn with_archived_only(self, archived_only: bool) -> Self {

@@ -1,7 +1,7 @@
 //! Words, and what is known of the video, in the JSON of transcripts.
 //!
-//! Those of Verbatim's export are restored unchanged. In other formats, what does not fit is left out: it never costs the
-//! transcript.
+//! Those of Verbatim's export are restored unchanged. In other formats, what does not fit is left out: it never costs
+//! the transcript.
 
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};

@@ -44,8 +44,8 @@ pub(super) fn to_utf8<'a>(
     let guess = |domain: Option<&str>| detector.guess(domain.map(str::as_bytes), Utf8Detection::Deny);
     let domain = language.and_then(domain);
     let (expected, unnamed) = (guess(domain), guess(None));
-    // The name of a language may be wrong where the letters are right: names of people in Central Europe in English text,
-    // and the two scripts of Chinese.
+    // The name of a language may be wrong where the letters are right: names of people in Central Europe in English
+    // text, and the two scripts of Chinese.
     let is_certain = match domain {
         Some(WESTERN) => unnamed == WINDOWS_1250,
         Some(CHINA) => unnamed == BIG5,

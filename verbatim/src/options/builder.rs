@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 
 #[cfg(feature = "chat")]
 use transcript_core::chat::{ChatModel, Embedder};
-use transcript_core::{archive::Archive, engine::EngineObserver, supplier::Supplier};
+use transcript_core::{archive::Archive, supplier::Supplier};
 #[cfg(feature = "lookup")]
 use transcript_core::{directory::Directory, ledger::Ledger};
 #[cfg(feature = "service")]
@@ -25,12 +25,6 @@ impl Options {
     #[must_use]
     pub fn with_wait(self, wait: Duration) -> Self {
         Self { wait, ..self }
-    }
-
-    /// Sets whether a fetch continues, and is archived, after its last waiter was dropped: the default.
-    #[must_use]
-    pub fn with_detach_unpaid(self, detach_unpaid: bool) -> Self {
-        Self { detach_unpaid, ..self }
     }
 
     /// Removes all suppliers: no platform is contacted, and only archived transcripts are found.
@@ -82,8 +76,8 @@ impl Options {
     /// Sets the archive, in place of that of the storage.
     ///
     /// A search index reads what changed from [`Archive::unindexed_videos`] and
-    /// [`Archive::delete_unindexed_videos`], which a [`KeyValueArchive`](transcript_core::archive::KeyValueArchive) has.
-    /// Over an archive that keeps their defaults, searches find nothing that was stored after the index was built.
+    /// [`Archive::delete_unindexed_videos`], which a [`KeyValueArchive`](transcript_core::archive::KeyValueArchive)
+    /// has. Over an archive that keeps their defaults, searches find nothing that was stored after the index was built.
     #[must_use]
     pub fn with_archive(mut self, archive: Arc<dyn Archive>) -> Self {
         self.custom.archive = Some(archive);
@@ -122,11 +116,5 @@ impl Options {
     pub fn with_embedder(mut self, embedder: Arc<dyn Embedder>) -> Self {
         self.custom.embedder = Some(embedder);
         self
-    }
-
-    /// Sets the observer of fetches and suppliers.
-    #[must_use]
-    pub fn with_observer(self, observer: Arc<dyn EngineObserver>) -> Self {
-        Self { observer: Some(observer), ..self }
     }
 }

@@ -1,9 +1,11 @@
 //! Requests in several languages, in order of preference.
 
+use sha2::{Digest, Sha256};
 use transcript_core::{
     accounts::TranscriptParams,
     archive::{StoredTranscript, view::TranscriptView},
     engine::FailureReason,
+    hex,
     supplier::SupplyReason,
     transcript::LanguageTag,
 };
@@ -87,6 +89,14 @@ pub async fn buy_in_order(
             && error.meta.failure_detail.as_deref().is_none_or(is_about_language)
     };
     in_order(languages, request, |reply| !reply.as_ref().is_err_and(is_missing)).await
+}
+
+/// The idempotency key of a link in a language, from that of a batch.
+///
+/// A server refuses one key for different requests.
+pub fn derive_idempotency_key(batch_key: &str, link: &str, language: Option<&str>) -> String {
+    let language = language.unwrap_or_default();
+    hex::encode(&Sha256::digest(format!("{batch_key}\n{link}\n{language}")))
 }
 
 /// Looks up one language after another until there is a transcript.

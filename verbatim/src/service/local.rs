@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use serde::{Serialize, de::DeserializeOwned};
+use serde::de::DeserializeOwned;
 use tokio::runtime::Handle;
 use transcript_core::{
     Error,
@@ -11,7 +11,7 @@ use transcript_core::{
         Accounts, ChatParams, PreparedChat, RequestGuard, StoredResponse, TranscriptParams, V1Admission,
         V1Endpoint, V1Error, V1Request, VerifyOutcome, jobs::ResultsPage,
     },
-    archive::StoredTranscript,
+    archive::{StoredTranscript, view::TranscriptView},
     chat::Chat,
     directory::KeyAccess,
     headers::{IDEMPOTENT_REPLAYED, X_CACHE, X_CREDITS_REMAINING},
@@ -218,7 +218,9 @@ impl Service for LocalService {
             is_cached: Some(ready.from_cache),
             ..ResponseMeta::default()
         };
-        let response = stored_response(caller, &meta, || VideoTranscript::from(&stored))?;
+        // A replay returns what the first call did.
+        let view = TranscriptView { words: true, description: true, ..TranscriptView::default() };
+        let response = stored_response(caller, &meta, || VideoTranscript::json(&stored, None, view))?;
         let delivered = ready.deliver(response).await.map_err(failed)?;
         // A long transcript is made again for a replay.
         let is_replayed = delivered.header(IDEMPOTENT_REPLAYED).is_some();
@@ -251,7 +253,7 @@ impl Service for LocalService {
                 ..ResponseMeta::default()
             };
             // A response with an error is neither stored nor charged.
-            match stored_response(&caller_copy, &meta, || &answer) {
+            match stored_response(&caller_copy, &meta, || serde_json::to_vec(&answer)) {
                 Ok(response) => (response, Ok(ServiceReply { body: answer, meta })),
                 Err(error) => (unstored(500), Err(error)),
             }
@@ -333,7 +335,7 @@ impl Service for LocalService {
         };
         let created = self.accounts.jobs.create(guard, job_params(request)).await?;
         let info = job_info(&self.accounts, &created.view);
-        let response = stored_response(caller, &ResponseMeta::default(), || &info)?;
+        let response = stored_response(caller, &ResponseMeta::default(), || serde_json::to_vec(&info))?;
         created.deliver(StoredResponse { status: 202, ..response }).await?;
         Ok(info.into())
     }
@@ -410,16 +412,16 @@ fn rate_limited(message: impl Into<String>, retry_after_ms: Option<u64>) -> Serv
     ServiceError::rejected(429, message).with_retry_after(wait)
 }
 
-/// The response for the idempotency store; an empty one for a request that is not stored.
-fn stored_response<T: Serialize>(
+/// The response for the idempotency store, with a JSON body; an empty one for a request that is not stored.
+fn stored_response<E>(
     caller: &Caller,
     meta: &ResponseMeta,
-    body: impl FnOnce() -> T,
+    body: impl FnOnce() -> Result<Vec<u8>, E>,
 ) -> Result<StoredResponse, ServiceError> {
     if caller.idempotency_key.is_none() {
         return Ok(unstored(200));
     }
-    let body = serde_json::to_vec(&body()).map_err(|_| defect("a response cannot be encoded as JSON"))?;
+    let body = body().map_err(|_| defect("a response cannot be encoded as JSON"))?;
     let response = StoredResponse::json(200, body);
     Ok(match meta.is_cached {
         Some(is_cached) => response.with_origin(is_cached, meta.credits_remaining),

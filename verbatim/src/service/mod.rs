@@ -12,7 +12,7 @@ mod local;
 #[cfg(feature = "local-service")]
 pub use archive::ArchiveService;
 pub use connection_key::ConnectionKey;
-pub use languages::{buy_in_order, fetch_text_in_order, look_up_in_order};
+pub use languages::{buy_in_order, derive_idempotency_key, fetch_text_in_order, look_up_in_order};
 #[cfg(feature = "local-service")]
 pub use local::LocalService;
 pub use transcript_core::service::{

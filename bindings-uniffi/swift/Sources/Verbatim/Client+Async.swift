@@ -44,8 +44,8 @@ extension Client {
     /// Returns the transcripts of several videos in the order of the links. A failure is a result.
     ///
     /// With the key of an account the transcripts are bought: only of YouTube, and without a language in English.
-    /// Otherwise they are looked up. At most `concurrency` links are requested at the same time. They wait while the
-    /// server refuses calls, as `batch` says.
+    /// Otherwise they are looked up. At most `concurrency` links are requested at the same time, and a repeated link
+    /// once. They wait while the server refuses calls, as `batch` says.
     ///
     /// After `timeout` seconds, the links that are not complete have failed as `.timedOut`. A cancelled task throws;
     /// `listener` has received what was complete. The server may charge purchases that were sent, also those that have

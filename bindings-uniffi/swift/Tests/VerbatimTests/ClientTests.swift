@@ -2,6 +2,21 @@ import XCTest
 
 @testable import Verbatim
 
+/// A mailer that keeps its last mail.
+private actor RecordingMailer: Mailer {
+    private var text = ""
+
+    func send(mail: MailMessage) async throws { text = mail.text }
+
+    /// The token of the mail, when it has arrived.
+    func token() async throws -> String {
+        while true {
+            if let token = text.range(of: "[0-9a-f]{64}", options: .regularExpression) { return String(text[token]) }
+            try await Task.sleep(nanoseconds: 10_000_000)
+        }
+    }
+}
+
 /// Client of a server whose archive has `captions`; its address is in VERBATIM_TEST_SERVER.
 final class ClientTests: XCTestCase {
     private func address() throws -> String {
@@ -37,6 +52,35 @@ final class ClientTests: XCTestCase {
         XCTAssertEqual(results.map { $0.transcript?.segments.count }, [2, nil, nil])
         XCTAssertEqual(results[1].failure?.status, 400)
         XCTAssertEqual(results[2].failure?.reason, "needs_verification")
+    }
+
+    func testTimeoutKeepsCompleteResults() async throws {
+        let slow = "https://youtu.be/aaaaaaaaaaa"
+        let transcripts = try transcriptsWithSupplier { request in
+            if request.videoId == "aaaaaaaaaaa" { try await hang() }
+            return [makeTranscript(request, "done")]
+        }
+        let client = transcripts.service(key: nil)
+        let created = try await client.createKey(request: CreateKeyRequest())
+        try client.useKey(key: created.key)
+        let results = try await client.transcripts(for: [slow, link], timeout: 5)
+        XCTAssertEqual(results.map { $0.failure?.kind }, [.timedOut, nil])
+    }
+
+    func testIdempotencyKeyChargesLinkOnce() async throws {
+        let mailer = RecordingMailer()
+        let transcripts = try await archiveWithTranscript(TranscriptsOptions(suppliers: [], mailer: mailer))
+        let client = transcripts.service(key: nil)
+        _ = try await client.register(email: "ann@example.org")
+        let account = try await client.verify(token: mailer.token())
+        try client.useKey(key: account.key)
+        let before = try await transcripts.grant(email: "ann@example.org", credits: 5, id: "first")
+        for _ in 0..<2 {
+            let results = try await client.transcripts(for: [link, link], idempotencyKey: "batch-1")
+            XCTAssertEqual(results.map { $0.transcript?.segments.count }, [2, 2])
+            let after = try await client.me().creditsRemaining
+            XCTAssertEqual(after, before - 1)
+        }
     }
 
     func testClientOfInvalidOrUnreachableServerFails() async throws {

@@ -129,6 +129,7 @@ class ClientTest {
             assertEquals(Platform.YOU_TUBE to "vb-tracks-3", missing.platform to missing.videoId)
             assertContains(assertNotNull(missing.watchUrl), "/watch/video_site/vb-tracks-3")
             assertEquals(results.toSet(), received.toSet())
+            assertEquals(links.sorted(), received.map { it.link }.sorted())
             assertTrue(client.getMany(emptyList()).isEmpty())
             assertFailure(FailureKind.INVALID_INPUT) { client.getMany(links, concurrency = 0u) }
             assertFailure(FailureKind.INVALID_INPUT) { client.getMany(links, "no tag") }
@@ -162,6 +163,34 @@ class ClientTest {
     }
 
     @Test
+    fun `link listed twice is requested once`() = runTest {
+        val keys = CopyOnWriteArrayList<String>()
+        val running = HttpServer.create(InetSocketAddress("127.0.0.1", 0), 0)
+        running.createContext("/") { exchange ->
+            keys += exchange.requestHeaders.getFirst("Idempotency-Key")
+            val body = """{"error":"No.","code":404}""".toByteArray()
+            exchange.sendResponseHeaders(404, body.size.toLong())
+            exchange.responseBody.use { it.write(body) }
+        }
+        running.start()
+        try {
+            val options = ClientOptions("http://127.0.0.1:${running.address.port}", key = ACCOUNT_KEY, retries = 0u)
+            val links = listOf(LINK, "https://youtu.be/vb-tracks-0", LINK)
+            Client(options).use { client ->
+                for (idempotencyKey in listOf(null, "batch-1")) {
+                    val results = client.getMany(links, idempotencyKey = idempotencyKey)
+                    assertEquals(links, results.map { it.link })
+                    assertEquals(setOf(FailureKind.SERVICE_NOT_FOUND), results.map { it.failure?.kind }.toSet())
+                }
+            }
+        } finally {
+            running.stop(0)
+        }
+        assertEquals(4, keys.size)
+        assertEquals(4, keys.toSet().size)
+    }
+
+    @Test
     fun `links of call with timeout keep their results and API`() = runTest {
         val requests = CopyOnWriteArrayList<String>()
         val slow = HttpServer.create(InetSocketAddress("127.0.0.1", 0), 0)
@@ -183,7 +212,8 @@ class ClientTest {
             Client(options).use { client ->
                 val call = CallOptions(timeout = java.time.Duration.ofSeconds(5))
                 val results = async(Dispatchers.Default) {
-                    client.getMany(List(8) { LINK }, concurrency = 2u, call = call, listener = collector(received))
+                    val links = List(8) { "https://youtu.be/vb-tracks-$it" }
+                    client.getMany(links, concurrency = 2u, call = call, listener = collector(received))
                 }
                 waitUntil { requests.size == 2 }
                 client.useKey(ACCOUNT_KEY)
@@ -221,12 +251,12 @@ class ClientTest {
                 // The repeat of a batch, or of a part of it, is not charged again.
                 val some = links.drop(it)
                 val bought = client.getMany(
-                    some + links[0], "ja", concurrency = 1u, otherLanguages = listOf("fr"), idempotencyKey = "batch-1",
+                    some + links[0], "ja", otherLanguages = listOf("fr"), idempotencyKey = "batch-1",
                 )
                 assertEquals(listOf("fr", null).drop(it) + "fr", bought.map { result -> result.transcript?.language })
                 assertEquals(me.creditsRemaining - 3, client.me().creditsRemaining)
             }
-            client.getMany(links, "fr")
+            client.getMany(links + links, "fr")
             assertEquals(me.creditsRemaining - 4, client.me().creditsRemaining)
             assertFailure(FailureKind.INVALID_INPUT) { client.useKey("no key\n") }
         }
