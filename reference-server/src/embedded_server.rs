@@ -96,9 +96,9 @@ fn parse<T: ParseSetting>(name: &str, value: &str) -> Result<T> {
 
 /// Both APIs, the pages, the documentation and the MCP endpoint: what `verbatim serve` serves, without the listener.
 ///
-/// It is a tower service, and [`EmbeddedServer::router`] is an axum router. Its paths are absolute (`/api/…`, `/watch/…`,
-/// `/mcp`, `/health`), so it belongs at the root, beside the routes of the program. Not part of it are the access log,
-/// limits of connections, the metrics and the admin API.
+/// It is a tower service, and [`EmbeddedServer::router`] is an axum router. Its paths are absolute (`/api/…`,
+/// `/watch/…`, `/mcp`, `/health`), so it belongs at the root, beside the routes of the program. Not part of it are the
+/// access log, limits of connections, the metrics and the admin API.
 ///
 /// [`EmbeddedServer::start_work`] starts the work beside requests: without it, jobs and mails of accounts stay queued.
 ///

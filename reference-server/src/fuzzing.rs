@@ -1,12 +1,31 @@
 //! Entry points of the fuzz targets (feature `fuzzing`).
 
+use std::{ffi::OsString, path::Path};
+
 use axum::body::Body;
 use http::{HeaderName, HeaderValue, Method, Request, Uri, header};
 use http_body_util::BodyExt as _;
 
-use crate::testing::ServiceFixture;
+use crate::{
+    config::{SettingSources, Settings},
+    testing::ServiceFixture,
+};
 
 pub use crate::command::fuzzing::{import_info, import_name};
+
+/// Reads settings. Returns their report and their debug output.
+///
+/// # Errors
+/// The sentences about all errors.
+pub fn load_settings(
+    file: &Path,
+    environment: Vec<(OsString, OsString)>,
+) -> Result<(String, String), String> {
+    let file = Some(file.to_owned());
+    let sources = SettingSources { data: "/data".into(), file, environment, flags: Vec::new() };
+    let settings = Settings::load(sources).map_err(|errors| errors.to_string())?;
+    Ok((settings.report(), format!("{settings:?}")))
+}
 
 /// Both APIs, the pages and MCP over stores in memory, with one account and one key.
 pub struct FuzzService {

@@ -8,7 +8,7 @@ mod altcha;
 mod api;
 mod background;
 mod command;
-pub mod config;
+mod config;
 mod docs;
 mod embedded_server;
 #[cfg(feature = "fuzzing")]

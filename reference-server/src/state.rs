@@ -1,7 +1,8 @@
 //! Shared state of the routes.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{path::PathBuf, pin::pin, sync::Arc, time::Duration};
 
+use http::StatusCode;
 use tokio::{
     sync::{Mutex, OwnedSemaphorePermit, Semaphore},
     time::timeout,
@@ -34,8 +35,12 @@ const DOCUMENT_MEMORY_FACTOR: usize = 16;
 
 /// Searches of the archive at the same time: each holds one decoded transcript after another.
 pub(crate) const SEARCH_PLACES: usize = 4;
-/// Longest wait for a place among them.
-const SEARCH_WAIT_MAX: Duration = Duration::from_secs(10);
+/// Reads of archived transcripts at the same time by requests that fetch nothing: each decodes up to 5 MB.
+const READ_PLACES: usize = 16;
+/// Longest wait for a place among searches, and among reads.
+const PLACE_WAIT_MAX: Duration = Duration::from_secs(10);
+/// A read that takes longer gives its place to the next one: the archive is slow, and nothing is decoded yet.
+const READ_PLACE_HELD_MAX: Duration = Duration::from_millis(500);
 
 /// A quarter of the memory of large bodies is kept for requests of the v1 API: others may hold theirs for minutes.
 const KEPT_DIVISOR: u64 = 4;
@@ -70,11 +75,12 @@ pub(crate) struct AppState {
     pub(crate) search: Option<SearchService>,
     /// `search.access`.
     pub(crate) search_access: SearchAccess,
-    /// Places of the searches of the archive; see [`search_place`].
+    /// Places of the searches of the archive; see [`wait_for_place`].
     pub(crate) search_places: Arc<Semaphore>,
+    /// Places of the reads of archived transcripts; see [`AppState::read_in_place`].
+    read_places: Arc<Semaphore>,
     /// What all pages have in common.
     pub(crate) site: Arc<Site>,
-    /// The sitemap.
     pub(crate) sitemap: Arc<Mutex<Sitemap>>,
     /// Folder of the mails that no mail server delivers; `None` in states that write no files.
     outbox_folder: Option<PathBuf>,
@@ -114,6 +120,7 @@ impl AppState {
             search: None,
             search_access: SearchAccess::Off,
             search_places: Arc::new(Semaphore::new(SEARCH_PLACES)),
+            read_places: Arc::new(Semaphore::new(READ_PLACES)),
             site: Arc::new(site),
             sitemap: Arc::default(),
             outbox_folder: None,
@@ -133,6 +140,29 @@ impl AppState {
         if let Err(error) = deleted.unwrap_or_else(|error| Err(std::io::Error::other(error))) {
             tracing::error!(%error, "mails of a deleted account not deleted");
         }
+    }
+
+    /// Reads an archived transcript when there is a place for it, which is held until the returned permit is dropped.
+    ///
+    /// Whatever is built from the transcript keeps the permit: a decoded transcript takes memory that nothing counts.
+    /// A slow read loses its place, and has no permit.
+    ///
+    /// # Errors
+    /// 503 if no place becomes free in time.
+    pub(crate) async fn read_in_place<T>(
+        &self,
+        read: impl Future<Output = T>,
+    ) -> Result<(T, Option<OwnedSemaphorePermit>), ProblemResponse> {
+        let place = wait_for_place(&self.read_places).await.ok_or_else(|| {
+            let detail = "The server is reading other transcripts. Retry in a few seconds.";
+            ProblemResponse::new(StatusCode::SERVICE_UNAVAILABLE, detail)
+        })?;
+        let mut read = pin!(read);
+        if let Ok(read) = timeout(READ_PLACE_HELD_MAX, &mut read).await {
+            return Ok((read, Some(place)));
+        }
+        drop(place);
+        Ok((read.await, None))
     }
 
     /// The state with a search for these callers.
@@ -177,10 +207,10 @@ pub(crate) async fn write_document<T: Send + 'static>(
     budget.build_elsewhere(bytes, work).await
 }
 
-/// Waits for a place among the searches of the archive; `None` if none becomes free in time.
-pub(crate) async fn search_place(places: &Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
+/// Waits for one of these places; `None` if none becomes free in time.
+pub(crate) async fn wait_for_place(places: &Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
     // The semaphore is never closed.
-    timeout(SEARCH_WAIT_MAX, Arc::clone(places).acquire_owned()).await.ok()?.ok()
+    timeout(PLACE_WAIT_MAX, Arc::clone(places).acquire_owned()).await.ok()?.ok()
 }
 
 /// The site with the options of the lookup that its pages show.

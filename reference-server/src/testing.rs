@@ -194,7 +194,7 @@ impl ServiceFixture {
             ResponseCacheOptions { shared_caching: None, stale_max: Duration::ZERO },
         );
         let bodies = Arc::clone(&app.bodies);
-        let passages = PassageCache::new(transcripts.clone(), app.chat.clone());
+        let passages = PassageCache::new(app.chat.clone());
         let origins = settings_for_pages().server.cors_origins;
         let routes = router(app.clone(), passages, &origins, openapi::document);
         let http = HttpService::new(routes, vec!["10.0.0.0/8".parse().unwrap()], log).with_app(app.clone());

@@ -31,7 +31,7 @@ impl<T: DeserializeOwned> FromRequest<AdminState> for RequestFields<T> {
 
     async fn from_request(request: Request, state: &AdminState) -> Result<Self, V1ErrorResponse> {
         let (head, body) = request.into_parts();
-        let bytes = read_body(body, BODY_MAX, &state.body_budget).await?;
+        let bytes = read_body(&head.headers, body, BODY_MAX, &state.body_budget).await?;
         let text = if bytes.trim_ascii().is_empty() { b"{}" } else { &bytes[..] };
         // A missing content type is accepted.
         if is_json(&head.headers) == Some(false) {

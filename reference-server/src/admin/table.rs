@@ -15,7 +15,6 @@ use crate::{
     operations::{AccountRow, AuditRow, JobRow, KeyRow, NewAccountRow, RevokedGrantRow},
 };
 
-/// The schema of a body.
 pub(super) type BodySchema = fn(&mut SchemaGenerator) -> Schema;
 
 /// One method of a path.
@@ -28,7 +27,6 @@ pub(super) struct AdminEndpoint {
     pub(super) summary: &'static str,
     /// Details that the summary leaves out.
     pub(super) description: &'static str,
-    /// The request body.
     pub(super) request: Option<BodySchema>,
     /// Status and body of the response; no body for 204.
     pub(super) response: (u16, BodySchema),

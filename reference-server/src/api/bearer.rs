@@ -7,7 +7,6 @@ use super::header_name;
 
 /// Header with a proof of a paid plan (specification 5).
 const ENTITLEMENT: HeaderName = header_name!(headers::X_VERBATIM_ENTITLEMENT);
-/// Header `Idempotency-Key`.
 pub(crate) const IDEMPOTENCY_KEY: HeaderName = header_name!(headers::IDEMPOTENCY_KEY);
 
 /// Challenge for a credential that is not accepted (RFC 6750).

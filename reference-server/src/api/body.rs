@@ -8,7 +8,7 @@ use std::{
 
 use axum::body::Body;
 use bytes::Bytes;
-use http::{Response, StatusCode};
+use http::{HeaderMap, Response, StatusCode, header::CONTENT_ENCODING};
 use http_body_util::{BodyExt, Either, Full};
 use hyper::body::{Body as _, Frame, SizeHint};
 
@@ -30,11 +30,16 @@ const UNRESERVED_BYTES: usize = 16 * 1024;
 /// Memory that a large request takes, as a multiple of its body: the bytes, and what is parsed from them.
 const PARSED_FACTOR: usize = 2;
 
+/// Sentence of a 415 for a compressed body.
+pub(crate) const ENCODED_BODY: &str = "The body has a Content-Encoding, such as gzip: send it without one.";
+
 /// Reads a whole body of at most `limit` bytes. A large one reserves memory until the returned value is dropped.
 ///
 /// # Errors
-/// 413 if it is larger, 408 after the timeout, 400 if it is incomplete, 503 if `budget` is exhausted.
+/// 413 if it is larger, 408 after the timeout, 400 if it is incomplete, 415 if it is compressed, 503 if `budget` is
+/// exhausted.
 pub(crate) async fn read_body(
+    headers: &HeaderMap,
     body: Body,
     limit: usize,
     budget: &ByteBudget,
@@ -44,9 +49,20 @@ pub(crate) async fn read_body(
         return Err(too_large(limit));
     }
     match tokio::time::timeout(TIME_MAX, read_within(body, limit, budget)).await {
+        // A compressed body was read, so that the connection can take the next request.
+        Ok(Ok(read)) if !read.is_empty() && !is_identity(headers) => {
+            Err(ProblemResponse::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, ENCODED_BODY))
+        }
         Ok(read) => read,
         Err(_) => Err(ProblemResponse::new(StatusCode::REQUEST_TIMEOUT, "The body took too long to arrive.")),
     }
+}
+
+/// Returns whether the body of a request has no content coding.
+pub(crate) fn is_identity(headers: &HeaderMap) -> bool {
+    let values = headers.get_all(CONTENT_ENCODING).iter();
+    let codings = values.flat_map(|value| value.as_bytes().split(|byte| *byte == b','));
+    codings.map(<[u8]>::trim_ascii).all(|name| name.is_empty() || name.eq_ignore_ascii_case(b"identity"))
 }
 
 async fn read_within(
@@ -131,7 +147,7 @@ mod tests {
     use super::*;
 
     async fn check(body: Body, expect: Result<usize, u16>) {
-        let read = read_body(body, 8, &ByteBudget::new(1)).await;
+        let read = read_body(&HeaderMap::new(), body, 8, &ByteBudget::new(1)).await;
         let read = read.map(|bytes| bytes.len()).map_err(|refusal| refusal.into_response().status().as_u16());
         assert_eq!(read, expect);
     }
@@ -151,7 +167,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn body_large_reserves_memory_until_dropped() {
         let budget = ByteBudget::new(100 * 1024);
-        let read = async |bytes: usize| read_body(Body::from(vec![0; bytes]), 50 * 1024, &budget).await;
+        let headers = HeaderMap::new();
+        let read =
+            async |bytes: usize| read_body(&headers, Body::from(vec![0; bytes]), 50 * 1024, &budget).await;
         let large = read(UNRESERVED_BYTES + 1).await.unwrap();
         assert_eq!(read(UNRESERVED_BYTES).await.unwrap().len(), UNRESERVED_BYTES);
         assert_eq!(read(UNRESERVED_BYTES + 1).await.unwrap_err().status(), StatusCode::SERVICE_UNAVAILABLE);

@@ -5,11 +5,9 @@ use http::{HeaderMap, HeaderValue, header::ACCEPT_ENCODING};
 /// Encoding of a body, in order of preference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum ContentEncoding {
-    /// `zstd`
     Zstd,
     /// `br`
     Brotli,
-    /// `gzip`
     Gzip,
     /// Not compressed.
     Identity,

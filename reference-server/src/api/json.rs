@@ -36,7 +36,7 @@ pub(crate) fn json_bytes<E: fmt::Display>(written: Result<Vec<u8>, E>) -> Result
 }
 
 /// Returns the media type of a request body, without parameters.
-pub(crate) fn content_type(headers: &HeaderMap) -> Option<&[u8]> {
+fn content_type(headers: &HeaderMap) -> Option<&[u8]> {
     let kind = headers.get(CONTENT_TYPE)?.as_bytes().split(|byte| *byte == b';').next().unwrap_or_default();
     Some(kind.trim_ascii())
 }
@@ -46,8 +46,13 @@ pub(crate) fn is_json(headers: &HeaderMap) -> Option<bool> {
     Some(content_type(headers)?.eq_ignore_ascii_case(b"application/json"))
 }
 
+/// Returns whether the media type of a request body is that of a form.
+pub(crate) fn is_form(headers: &HeaderMap) -> bool {
+    content_type(headers).is_some_and(|kind| kind.eq_ignore_ascii_case(b"application/x-www-form-urlencoded"))
+}
+
 /// Longest name of a field in an error, in characters.
-const SHOWN_NAME_MAX: usize = 40;
+pub(crate) const SHOWN_NAME_MAX: usize = 40;
 
 /// JSON without two fields of one name in an object: readers differ on which of them counts.
 struct UniqueJson(Value);

@@ -28,7 +28,9 @@ mod view_query;
 
 pub(crate) use accept::{wants_events, wants_json_lines, wants_page};
 pub(crate) use bearer::{IDEMPOTENCY_KEY, INVALID_TOKEN, TOKEN_NEEDED, bearer, idempotency_key, proof};
-pub(crate) use body::{BODY_MAX, CountedBody, RequestBody, ResponseBody, budgeted, counted, read_body};
+pub(crate) use body::{
+    BODY_MAX, CountedBody, ENCODED_BODY, RequestBody, ResponseBody, budgeted, counted, is_identity, read_body,
+};
 pub(crate) use byte_budget::{BUSY, BudgetedBytes, ByteBudget, ReservedBytes, UNRESERVED_RESPONSE_BYTES};
 pub(crate) use client::ClientAddress;
 pub(crate) use cookie::{add_cookie, cookie};
@@ -38,10 +40,10 @@ pub(crate) use head::{HEAD_BYTES_MAX, READ_BYTES_MAX, check_head};
 pub(crate) use header_name::{header_name, lower_case};
 pub(crate) use health::{HEALTH_PATHS, Health, INTERFACE_VERSION, Version};
 pub(crate) use host::{AllowedHosts, OTHER_HOST, PeerAddress, is_local};
-pub(crate) use json::{JSON, content_type, is_json, json, json_bytes, json_object};
+pub(crate) use json::{JSON, SHOWN_NAME_MAX, is_form, is_json, json, json_bytes, json_object};
 pub(crate) use origin::ResultOrigin;
 pub(crate) use path_name::{PathName, path_name};
-pub(crate) use problem::{ProblemDetail, ProblemResponse, RETRY_AFTER_BUSY};
+pub(crate) use problem::{NO_STORE, ProblemDetail, ProblemResponse, RETRY_AFTER_BUSY};
 pub(crate) use query::{LookupQuery, ResponseFormat, parameter};
 pub(crate) use rate_limit::rate_limit_headers;
 pub(crate) use request_id::{RequestId, X_REQUEST_ID};

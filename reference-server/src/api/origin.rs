@@ -7,7 +7,6 @@ pub(crate) enum ResultOrigin {
     Ready,
     /// A stored body, sent without decoding.
     Stored,
-    /// The archive.
     Archive,
     /// Fetched for this caller, or by a fetch that the caller waited for.
     Fetched,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::response::{IntoResponse, Response};
 use http::{
-    HeaderValue, StatusCode,
+    HeaderName, HeaderValue, StatusCode,
     header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER},
 };
 use transcript_core::{time::ceil_seconds, wire::Problem};
@@ -14,6 +14,7 @@ use transcript_core::{time::ceil_seconds, wire::Problem};
 pub(crate) struct ProblemResponse {
     status: StatusCode,
     detail: String,
+    parameter: Option<String>,
     retry_after: Option<Duration>,
     links: Vec<(String, &'static str)>,
 }
@@ -21,12 +22,13 @@ pub(crate) struct ProblemResponse {
 impl ProblemResponse {
     /// Creates an error with this status and sentence.
     pub(crate) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
-        Self { status, detail: detail.into(), retry_after: None, links: Vec::new() }
+        Self { status, detail: detail.into(), parameter: None, retry_after: None, links: Vec::new() }
     }
 
     /// 400 for a wrong parameter, header or field, whose name comes first.
     pub(crate) fn bad(name: &str, what: impl AsRef<str>) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, format!("{name}: {}", what.as_ref()))
+        let problem = Self::new(StatusCode::BAD_REQUEST, format!("{name}: {}", what.as_ref()));
+        Self { parameter: Some(name.to_owned()), ..problem }
     }
 
     /// Adds the time to wait before a retry.
@@ -50,6 +52,11 @@ impl ProblemResponse {
         &self.detail
     }
 
+    /// Returns the name of the wrong parameter, header or field, if that is the error.
+    pub(crate) fn parameter(&self) -> Option<&str> {
+        self.parameter.as_deref()
+    }
+
     /// Returns the value of `Retry-After`; `None` if the response has none.
     pub(crate) fn retry_after(&self) -> Option<HeaderValue> {
         match (self.retry_after, self.status) {
@@ -68,6 +75,8 @@ impl ProblemResponse {
     }
 }
 
+/// Header of a response that no cache stores.
+pub(crate) const NO_STORE: (HeaderName, HeaderValue) = (CACHE_CONTROL, HeaderValue::from_static("no-store"));
 /// `Retry-After` of a response that was refused because the server is busy.
 pub(crate) const RETRY_AFTER_BUSY: HeaderValue = HeaderValue::from_static("5");
 
@@ -88,10 +97,7 @@ impl IntoResponse for ProblemResponse {
         };
         // Serialization of texts and a number cannot fail.
         let body = serde_json::to_vec(&problem).unwrap_or_default();
-        let headers = [
-            (CONTENT_TYPE, HeaderValue::from_static("application/problem+json")),
-            (CACHE_CONTROL, HeaderValue::from_static("no-store")),
-        ];
+        let headers = [(CONTENT_TYPE, HeaderValue::from_static("application/problem+json")), NO_STORE];
         let mut response = (self.status, headers, body).into_response();
         if let Some(retry_after) = retry_after {
             response.headers_mut().insert(RETRY_AFTER, retry_after);

@@ -38,11 +38,9 @@ impl ResponseFormat {
 /// Parsed query of a lookup.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct LookupQuery {
-    /// Reference to the video.
     pub(crate) reference: VideoReference,
     /// Form of the response.
     pub(crate) format: ResponseFormat,
-    /// Attribution tag.
     pub(crate) src: Option<AttributionTag>,
     /// Language; `None`: English if there is English, else the spoken language.
     pub(crate) language: Option<LanguageTag>,

@@ -21,7 +21,6 @@ pub(crate) const X_REQUEST_ID: HeaderName = header_name!(headers::X_REQUEST_ID);
 /// Longest accepted client id, in bytes.
 const LENGTH_MAX: usize = 64;
 
-/// Id of a request.
 #[derive(Clone, Debug)]
 pub(crate) enum RequestId {
     /// Generated here from a random number of the process and a counter: unique, not unpredictable.

@@ -19,7 +19,6 @@ pub(crate) const COMMENT: Bytes = Bytes::from_static(b":\n\n");
 /// Disables response buffering in nginx.
 const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
-/// Response with a stream of events.
 pub(crate) fn event_stream(body: Body) -> Response {
     let mut response = body.into_response();
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(EVENTS));

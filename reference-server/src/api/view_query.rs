@@ -14,7 +14,8 @@ const CHUNK_SECONDS: RangeInclusive<u64> = 1..=86_400;
 /// As [`CHUNK_SECONDS`], in tokens.
 const CHUNK_TOKENS: RangeInclusive<u64> = 1..=100_000;
 
-/// Parses `words`, `description`, `chunk`, `cursor` and the parameter of the page size, whose name differs between the APIs.
+/// Parses `words`, `description`, `chunk`, `cursor` and the parameter of the page size, whose name differs between the
+/// APIs.
 ///
 /// # Errors
 /// 400 with the name of the invalid parameter.

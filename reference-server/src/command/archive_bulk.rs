@@ -53,7 +53,6 @@ pub(super) async fn compact(verbatim: &Verbatim, args: &CompactArgs) -> Result<(
     )))
 }
 
-/// Row of the list.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ArchiveListRow {

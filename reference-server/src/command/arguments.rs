@@ -127,7 +127,8 @@ pub(super) enum Command {
   {\"mcpServers\": {\"verbatim\": {\"command\": \"verbatim\", \"args\": [\"mcp\"]}}}
 
 Tools: get_transcript, search_transcript, search_archive, list_languages, list_videos, ask_video. New transcripts are \
-fetched and archived, free of charge. A running server has them at /mcp, with those for jobs, for callers with a key.")]
+fetched and archived, free of charge. A running server has them at /mcp, with those for jobs. Archived transcripts \
+need no key there.")]
     Mcp,
     /// Copy all data from files to PostgreSQL, or back
     #[command(subcommand)]

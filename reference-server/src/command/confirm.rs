@@ -4,7 +4,7 @@ use std::io::{self, BufRead, IsTerminal};
 
 use super::CommandError;
 
-/// Asks a yes-or-no question.
+/// Prompts for a confirmation; returns whether the reply is yes.
 ///
 /// # Errors
 /// There is no terminal; `--yes` is required.

@@ -1,4 +1,5 @@
-//! `verbatim health`: asks the server on this machine for its state, for supervisors and images without an HTTP client.
+//! `verbatim health`: requests the state of the server on this machine, for supervisors and images without an HTTP
+//! client.
 
 use std::{
     fmt,

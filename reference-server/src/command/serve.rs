@@ -162,7 +162,8 @@ async fn open_when_reachable(options: Options, timeout: Duration) -> Result<Verb
 /// Jobs that run until the stop.
 struct BackgroundJobs {
     mail: JobHandle,
-    /// Jobs of accounts and their webhooks; payments, purges of shared caches, and compaction, as far as they are configured.
+    /// Jobs of accounts and their webhooks; payments, purges of shared caches, and compaction, as far as they are
+    /// configured.
     others: Vec<JobHandle>,
 }
 

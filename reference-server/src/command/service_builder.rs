@@ -63,7 +63,7 @@ impl ServiceBuilder {
             address,
             app,
             #[cfg(feature = "mcp")]
-            passages: PassageCache::new(verbatim.transcripts().clone(), verbatim.chat().clone()),
+            passages: PassageCache::new(verbatim.chat().clone()),
             readiness: Readiness::new(verbatim.clone()),
             metrics,
             log,

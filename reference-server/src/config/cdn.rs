@@ -8,26 +8,26 @@ use super::value::{BaseUrl, Secret};
 
 /// `cdn.*`
 #[derive(Clone, Debug, smart_default::SmartDefault)]
-pub struct CdnSettings {
+pub(crate) struct CdnSettings {
     /// `cdn.max_age`: how long a shared cache may send a response without a request to the server; 0 turns it off.
-    pub max_age: Duration,
+    pub(crate) max_age: Duration,
     /// `cdn.stale_while_revalidate`: how long after that it may send it while it requests a new one.
     #[default(Duration::from_secs(60))]
-    pub stale_while_revalidate: Duration,
+    pub(crate) stale_while_revalidate: Duration,
     /// `cdn.stale_if_error`: how long after that it may send it while the server does not answer.
     #[default(Duration::from_secs(86_400))]
-    pub stale_if_error: Duration,
+    pub(crate) stale_if_error: Duration,
     /// `cdn.purge_url`: address that is called with the surrogate keys of changed videos.
-    pub purge_url: Option<BaseUrl>,
+    pub(crate) purge_url: Option<BaseUrl>,
     /// `cdn.purge_secret`: sent to it as a bearer token.
-    pub purge_secret: Option<Secret>,
+    pub(crate) purge_secret: Option<Secret>,
 }
 
 impl CdnSettings {
     /// `Cache-Control` of a public response; `None` if shared caches may not store it.
     ///
     /// A browser requests each response again: a purge does not reach it.
-    pub fn cache_control(&self) -> Option<String> {
+    pub(crate) fn cache_control(&self) -> Option<String> {
         let seconds = |duration: Duration| duration.as_secs();
         (seconds(self.max_age) > 0).then(|| {
             format!(

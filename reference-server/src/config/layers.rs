@@ -45,8 +45,7 @@ const FILE_MAX: u64 = 1 << 20;
 
 /// Origin of a value.
 #[derive(Clone, Debug, PartialEq, Eq, derive_more::Display)]
-pub enum SettingOrigin {
-    /// The default.
+pub(crate) enum SettingOrigin {
     #[display("default")]
     Default,
     /// A line of the settings file.
@@ -67,7 +66,7 @@ pub enum SettingOrigin {
 
 /// A value that is not parsed yet.
 #[derive(Clone, Debug, PartialEq)]
-pub enum RawSettings {
+pub(crate) enum RawSettings {
     /// Text, such as every value of the environment.
     Text(String),
     /// A number or boolean of the file, as written.
@@ -81,7 +80,6 @@ pub enum RawSettings {
 pub(super) struct GivenSetting {
     /// The value.
     pub(super) raw: RawSettings,
-    /// Its origin.
     pub(super) origin: SettingOrigin,
 }
 

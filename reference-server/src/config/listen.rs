@@ -19,7 +19,7 @@ const PATH_BYTES_MAX: usize = 90;
 
 /// Where the server listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ListenAddress {
+pub(crate) enum ListenAddress {
     /// At an address and port.
     Tcp(SocketAddr),
     /// At a unix socket, for a proxy on the same machine.
@@ -28,7 +28,7 @@ pub enum ListenAddress {
 
 impl ListenAddress {
     /// The address and port. A unix socket serves callers of every address, so its address is unspecified.
-    pub fn socket_address(&self) -> SocketAddr {
+    pub(crate) fn socket_address(&self) -> SocketAddr {
         match self {
             Self::Tcp(address) => *address,
             Self::Unix(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
@@ -36,7 +36,7 @@ impl ListenAddress {
     }
 
     /// The path of a unix socket.
-    pub fn path(&self) -> Option<&Path> {
+    pub(crate) fn path(&self) -> Option<&Path> {
         match self {
             Self::Tcp(_) => None,
             Self::Unix(path) => Some(path),
@@ -79,7 +79,7 @@ impl ParseSetting for ListenAddress {
 
 /// Permissions of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FileMode(pub u32);
+pub(crate) struct FileMode(pub(crate) u32);
 
 impl ParseSetting for FileMode {
     const ALLOWED: &'static str = "an octal number such as \"660\"";

@@ -6,25 +6,25 @@ use super::value::{BaseUrl, WordSetting};
 
 /// `metrics.*`, `traces.*` and `log.*`
 #[derive(Clone, Debug, smart_default::SmartDefault)]
-pub struct LogSettings {
+pub(crate) struct LogSettings {
     /// `metrics.listen`: address of the metrics listener. If unset, there is none.
-    pub metrics: Option<SocketAddr>,
+    pub(crate) metrics: Option<SocketAddr>,
     /// `traces.endpoint`: collector that receives traces. If unset, there are none.
-    pub traces: Option<BaseUrl>,
+    pub(crate) traces: Option<BaseUrl>,
     /// `traces.sample_ratio`: share of requests that are traced, from 0 to 1.
     #[default(1.0)]
-    pub traces_sample_ratio: f64,
+    pub(crate) traces_sample_ratio: f64,
     /// `log.format`: format of log lines.
     #[default(LogFormat::Text)]
-    pub format: LogFormat,
+    pub(crate) format: LogFormat,
     /// `log.level`: lowest level that is logged.
     #[default(LogLevel(tracing::Level::INFO))]
-    pub level: LogLevel,
+    pub(crate) level: LogLevel,
 }
 
 /// Format of log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LogFormat {
+pub(crate) enum LogFormat {
     /// Plain text.
     Text,
     /// One JSON object a line.
@@ -38,7 +38,7 @@ impl WordSetting for LogFormat {
 
 /// Lowest level that is logged. Requests are logged at `info`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LogLevel(pub tracing::Level);
+pub(crate) struct LogLevel(pub(crate) tracing::Level);
 
 impl WordSetting for LogLevel {
     const ALLOWED: &'static str = "error, warn, info, debug or trace";

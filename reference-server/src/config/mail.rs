@@ -14,16 +14,16 @@ pub(crate) const OUTBOX_FOLDER: &str = "outbox";
 
 /// `mail.*`
 #[derive(Clone, Debug, Default)]
-pub struct MailSettings {
+pub(crate) struct MailSettings {
     /// `mail.smtp_url`: the mail server. If unset, mails are written to a folder.
-    pub smtp_url: Option<SmtpUrl>,
+    pub(crate) smtp_url: Option<SmtpUrl>,
     /// `mail.from`: sender address, such as `Verbatim <no-reply@example.org>`.
-    pub from: Option<Mailbox>,
+    pub(crate) from: Option<Mailbox>,
 }
 
 impl MailSettings {
     /// Returns the sender, or a default if it is not set.
-    pub fn sender(&self) -> Mailbox {
+    pub(crate) fn sender(&self) -> Mailbox {
         self.from.clone().unwrap_or_else(|| {
             // Both parts are valid.
             let address = Address::new_dangerous("verbatim", "localhost");
@@ -48,7 +48,7 @@ impl ParseSetting for Mailbox {
 
 /// Encryption of the connection to the mail server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SmtpSecurity {
+pub(crate) enum SmtpSecurity {
     /// `smtps://`: TLS from the first byte.
     Tls,
     /// `smtp://…?tls=required`: STARTTLS; fails without it.
@@ -62,23 +62,22 @@ pub enum SmtpSecurity {
 /// Address of a mail server in lettre's syntax:
 /// `smtps://USER:PASSWORD@HOST:PORT/EHLO-NAME`, or `smtp://` with `?tls=required`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SmtpUrl {
+pub(crate) struct SmtpUrl {
     shown: String,
     /// Host name or address, without brackets.
-    pub host: String,
-    /// Port.
-    pub port: u16,
+    pub(crate) host: String,
+    pub(crate) port: u16,
     /// Encryption.
-    pub security: SmtpSecurity,
+    pub(crate) security: SmtpSecurity,
     /// User name and password.
-    pub credentials: Option<(String, Secret)>,
+    pub(crate) credentials: Option<(String, Secret)>,
     /// EHLO name.
-    pub greeting: Option<String>,
+    pub(crate) greeting: Option<String>,
 }
 
 impl SmtpUrl {
     /// Whether mails and the password can be read in transit.
-    pub fn is_exposed(&self) -> bool {
+    pub(crate) fn is_exposed(&self) -> bool {
         let address = self.host.parse::<std::net::IpAddr>();
         let here = self.host == "localhost" || address.is_ok_and(|address| address.is_loopback());
         !here && matches!(self.security, SmtpSecurity::None | SmtpSecurity::StartTlsIfOffered)

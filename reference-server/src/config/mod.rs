@@ -29,21 +29,20 @@ use verbatim::SpeechOptions;
 use verbatim::{ChatModelOptions, EmbeddingsOptions};
 use verbatim::{EntitlementOptions, Options, StripeOptions, service::ServiceOptions};
 
-pub use cdn::CdnSettings;
-pub use errors::ConfigErrors;
-pub use layers::{RawSettings, SettingOrigin};
-pub use listen::{FileMode, ListenAddress};
-pub use log::{LogFormat, LogLevel, LogSettings};
-pub(crate) use mail::OUTBOX_FOLDER;
-pub use mail::{MailSettings, SmtpSecurity, SmtpUrl};
-pub use pages::{PageIndex, PageLink, PageMessages, PageSettings};
+pub(crate) use cdn::CdnSettings;
+pub(crate) use errors::ConfigErrors;
+pub(crate) use layers::{RawSettings, SettingOrigin};
+pub(crate) use listen::{FileMode, ListenAddress};
+pub(crate) use log::{LogFormat, LogSettings};
+pub(crate) use mail::{MailSettings, OUTBOX_FOLDER, SmtpSecurity, SmtpUrl};
+pub(crate) use pages::{PageIndex, PageLink, PageSettings};
 use payment::{JwkSet, PriceSetting};
-pub use reader::EffectiveSetting;
-pub use reload::ReloadedSettings;
-pub use server::{HostPattern, SearchAccess, ServerSettings, WebOrigin};
-pub use storage::{StorageSettings, StoreUrl};
+pub(crate) use reader::EffectiveSetting;
+pub(crate) use reload::ReloadedSettings;
+pub(crate) use server::{HostPattern, SearchAccess, ServerSettings, WebOrigin};
+pub(crate) use storage::{StorageSettings, StoreUrl};
 use value::ProxyUrl;
-pub use value::{BaseUrl, ParseSetting, Secret, SecretUrl, is_loopback_host, without_final_dot};
+pub(crate) use value::{BaseUrl, ParseSetting, Secret, is_loopback_host, without_final_dot};
 
 use layers::SettingLayers;
 use reader::SettingsReader;
@@ -54,43 +53,43 @@ const LISTEN: &str = "server.listen";
 
 /// Sources of the settings.
 #[derive(Clone, Debug)]
-pub struct SettingSources {
+pub(crate) struct SettingSources {
     /// The data folder.
-    pub data: PathBuf,
+    pub(crate) data: PathBuf,
     /// The settings file, if any.
-    pub file: Option<PathBuf>,
+    pub(crate) file: Option<PathBuf>,
     /// The environment variables.
-    pub environment: Vec<(OsString, OsString)>,
+    pub(crate) environment: Vec<(OsString, OsString)>,
     /// Settings from flags: setting, flag and value.
-    pub flags: Vec<(String, String, String)>,
+    pub(crate) flags: Vec<(String, String, String)>,
 }
 
 /// All effective settings.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub(crate) struct Settings {
     /// The data folder.
-    pub data: PathBuf,
+    pub(crate) data: PathBuf,
     /// The HTTP server.
-    pub server: ServerSettings,
+    pub(crate) server: ServerSettings,
     /// Shared caches in front of the server.
-    pub cdn: CdnSettings,
+    pub(crate) cdn: CdnSettings,
     /// The databases.
-    pub storage: StorageSettings,
+    pub(crate) storage: StorageSettings,
     /// The mail server.
-    pub mail: MailSettings,
+    pub(crate) mail: MailSettings,
     /// The web pages.
-    pub pages: PageSettings,
+    pub(crate) pages: PageSettings,
     /// Logs, metrics and traces.
-    pub log: LogSettings,
+    pub(crate) log: LogSettings,
     /// `checkout.sandbox`: whether the sandbox checkout is open to callers on this machine.
     ///
     /// If unset, it is open while the listening address and links are of this machine and `server.trusted_proxies` is
     /// empty.
-    pub sandbox: Option<bool>,
+    pub(crate) sandbox: Option<bool>,
     /// Options of the library, without storage and base address (see `Settings::options`).
-    pub options: Options,
+    pub(crate) options: Options,
     /// All settings by name, for the report.
-    pub effective: Vec<EffectiveSetting>,
+    pub(crate) effective: Vec<EffectiveSetting>,
     /// The values as given, for a reload.
     layers: SettingLayers,
     // These options are used only if the setting that enables them is set.
@@ -112,7 +111,7 @@ impl Settings {
     ///
     /// # Errors
     /// All errors: an unreadable file, unknown names, invalid values.
-    pub fn load(sources: SettingSources) -> Result<Self, ConfigErrors> {
+    pub(crate) fn load(sources: SettingSources) -> Result<Self, ConfigErrors> {
         let mut layers = SettingLayers::default();
         if let Some(file) = &sources.file {
             layers.add_file(file)?;
@@ -131,7 +130,7 @@ impl Settings {
     ///
     /// # Errors
     /// An invalid address, or an unreadable file that may have it.
-    pub fn listen_address(sources: SettingSources) -> Result<ListenAddress, ConfigErrors> {
+    pub(crate) fn listen_address(sources: SettingSources) -> Result<ListenAddress, ConfigErrors> {
         let mut layers = SettingLayers::default();
         layers.add_environment(sources.environment)?;
         if let (None, Some(file)) = (layers.find(LISTEN), &sources.file) {

@@ -12,27 +12,27 @@ use crate::messages::Messages;
 
 /// `pages.*`
 #[derive(Clone, Debug, smart_default::SmartDefault)]
-pub struct PageSettings {
+pub(crate) struct PageSettings {
     /// `pages.status_url`: state of the service.
-    pub status: Option<PageLink>,
+    pub(crate) status: Option<PageLink>,
     /// `pages.privacy_url`: privacy statement.
-    pub privacy: Option<PageLink>,
+    pub(crate) privacy: Option<PageLink>,
     /// `pages.terms_url`: terms of use.
-    pub terms: Option<PageLink>,
+    pub(crate) terms: Option<PageLink>,
     /// `pages.imprint_url`: who operates the service.
-    pub imprint: Option<PageLink>,
+    pub(crate) imprint: Option<PageLink>,
     /// `pages.contact_url`: contact, also for takedown requests.
-    pub contact: Option<PageLink>,
+    pub(crate) contact: Option<PageLink>,
     /// `pages.messages`: messages of the operator.
-    pub messages: Option<PageMessages>,
+    pub(crate) messages: Option<PageMessages>,
     /// `pages.index`: pages that search engines may list.
     #[default(PageIndex::Site)]
-    pub index: PageIndex,
+    pub(crate) index: PageIndex,
 }
 
 /// Messages of the operator: further languages, or other words.
 #[derive(Clone, Debug)]
-pub struct PageMessages {
+pub(crate) struct PageMessages {
     folder: PathBuf,
     languages: Vec<Messages>,
 }
@@ -60,8 +60,7 @@ impl ParseSetting for PageMessages {
 
 /// Pages that search engines may list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PageIndex {
-    /// None.
+pub(crate) enum PageIndex {
     None,
     /// The front page, the prices and the documentation.
     Site,
@@ -77,11 +76,11 @@ impl WordSetting for PageIndex {
 
 /// Target of a link: an http or https address, or an email address with `mailto:`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PageLink(Url);
+pub(crate) struct PageLink(Url);
 
 impl PageLink {
     /// Returns the address.
-    pub fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         self.0.as_str()
     }
 }

@@ -41,17 +41,16 @@ const PLATFORMS: [(&str, &str); 5] = [
 
 /// A setting with its effective value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EffectiveSetting {
-    /// Name.
-    pub name: &'static str,
+pub(crate) struct EffectiveSetting {
+    pub(crate) name: &'static str,
     /// Value as TOML, or a placeholder for a secret; `None` if it is not set.
-    pub value: Option<String>,
+    pub(crate) value: Option<String>,
     /// Origin of the value.
-    pub origin: SettingOrigin,
+    pub(crate) origin: SettingOrigin,
     /// Smallest and largest allowed value as TOML, if the setting has bounds.
-    pub bounds: Option<(String, String)>,
+    pub(crate) bounds: Option<(String, String)>,
     /// Whether the value, if it is not the default, may be hidden in part.
-    pub is_secret: bool,
+    pub(crate) is_secret: bool,
 }
 
 /// Reads settings from the layers and collects known names, effective values and errors.

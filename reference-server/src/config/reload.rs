@@ -4,15 +4,15 @@ use super::{ConfigErrors, EffectiveSetting, SettingOrigin, SettingSources, Setti
 
 /// Settings after a reload, and what they change.
 #[derive(Clone, Debug)]
-pub struct ReloadedSettings {
+pub(crate) struct ReloadedSettings {
     /// The new settings.
-    pub settings: Settings,
+    pub(crate) settings: Settings,
     /// The settings of the sources, with which the next start begins.
-    pub loaded: Settings,
+    pub(crate) loaded: Settings,
     /// Names of the settings that changed.
-    pub changed: Vec<&'static str>,
+    pub(crate) changed: Vec<&'static str>,
     /// Names of the settings that were changed in the sources but require a restart. They keep their values.
-    pub refused: Vec<&'static str>,
+    pub(crate) refused: Vec<&'static str>,
 }
 
 impl Settings {
@@ -20,7 +20,7 @@ impl Settings {
     ///
     /// # Errors
     /// As [`Settings::load`]; nothing is changed.
-    pub fn reload(&self, sources: SettingSources) -> Result<ReloadedSettings, ConfigErrors> {
+    pub(crate) fn reload(&self, sources: SettingSources) -> Result<ReloadedSettings, ConfigErrors> {
         // At the start it may be a pipe, which has no content any more.
         if let Some(file) = sources.file.as_ref().filter(|file| file.exists() && !file.is_file()) {
             let why = "is not a regular file, so it is read at the start only";

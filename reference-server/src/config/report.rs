@@ -30,7 +30,7 @@ impl Settings {
     }
 
     /// Returns all effective settings with their origins, as TOML; secrets are not shown.
-    pub fn report(&self) -> String {
+    pub(crate) fn report(&self) -> String {
         let width = self.effective.iter().map(|setting| setting.name.len()).max().unwrap_or(0);
         let mut report = format!("# data folder: {}\n", self.data.display());
         for setting in &self.effective {
@@ -63,7 +63,7 @@ impl Settings {
     }
 
     /// Describes where mails are sent.
-    pub fn mail_route(&self) -> String {
+    pub(crate) fn mail_route(&self) -> String {
         let Some(url) = &self.mail.smtp_url else {
             return format!("files in {}", self.data.join(OUTBOX_FOLDER).display());
         };
@@ -82,7 +82,7 @@ impl Settings {
     }
 
     /// Returns the warnings about these settings, one sentence each.
-    pub fn warnings(&self) -> Vec<String> {
+    pub(crate) fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         match &self.server.base_url {
             Some(url) if url.is_exposed() => warnings.push(format!(
@@ -244,7 +244,7 @@ impl Settings {
     /// Returns the warning about sales without money, the gravest of [`Settings::warnings`].
     ///
     /// It is about an open sandbox, or the test mode of Stripe on a server that other machines reach.
-    pub fn free_sales_warning(&self) -> Option<String> {
+    pub(crate) fn free_sales_warning(&self) -> Option<String> {
         let warning = match (&self.options.checkout, self.sandbox) {
             (PaymentOptions::Stripe(stripe), _)
                 if stripe.is_live() == Some(false) && !self.server.is_loopback() =>

@@ -16,40 +16,40 @@ use super::{
 
 /// `server.*`
 #[derive(Clone, Debug, smart_default::SmartDefault)]
-pub struct ServerSettings {
+pub(crate) struct ServerSettings {
     /// `server.listen`: listening address; port 0 selects a free port.
     #[default(ListenAddress::Tcp((Ipv4Addr::LOCALHOST, 8080).into()))]
-    pub listen: ListenAddress,
+    pub(crate) listen: ListenAddress,
     /// `server.socket_mode`: permissions of a unix socket.
     #[default(FileMode(0o660))]
-    pub socket_mode: FileMode,
+    pub(crate) socket_mode: FileMode,
     /// `server.base_url`: prefix of all links. If unset, `http://{listen}`.
-    pub base_url: Option<BaseUrl>,
+    pub(crate) base_url: Option<BaseUrl>,
     /// `server.trusted_proxies`: networks whose forwarding headers are trusted.
-    pub trusted_proxies: Vec<IpNet>,
+    pub(crate) trusted_proxies: Vec<IpNet>,
     /// `server.allowed_hosts`: further host names that requests may name.
-    pub allowed_hosts: Vec<HostPattern>,
+    pub(crate) allowed_hosts: Vec<HostPattern>,
     /// `server.stop_delay`: how long the server serves after the stop signal while it is not ready.
-    pub stop_delay: Duration,
+    pub(crate) stop_delay: Duration,
     /// `server.cors_origins`: origins of pages that may call `/api/keys`, `/api/v1/register`, `/api/search` and
     /// `/mcp`.
-    pub cors_origins: Vec<WebOrigin>,
+    pub(crate) cors_origins: Vec<WebOrigin>,
     /// `server.connections`: most open connections.
     #[default(10_000)]
-    pub connections: u32,
+    pub(crate) connections: u32,
     /// `server.connections_per_network`: most open connections of a network that is no trusted proxy.
     #[default(512)]
-    pub connections_per_network: u32,
+    pub(crate) connections_per_network: u32,
     /// `server.min_read_rate`: slowest rate at which a client may read a response, in bytes per second.
     #[default(4 << 10)]
-    pub min_read_rate: u64,
+    pub(crate) min_read_rate: u64,
     /// `server.body_memory`: memory of all large bodies that are not shared, in bytes.
     #[default(256 << 20)]
-    pub body_memory: u64,
+    pub(crate) body_memory: u64,
     /// `search.access`: who may search the archive. If unset, everyone on this machine, else callers with a key.
-    pub search_access: Option<SearchAccess>,
+    pub(crate) search_access: Option<SearchAccess>,
     /// `admin.listen`: address of the admin listener. If unset, there is none.
-    pub admin: Option<AdminAddress>,
+    pub(crate) admin: Option<AdminAddress>,
 }
 
 impl ServerSettings {
@@ -60,35 +60,35 @@ impl ServerSettings {
     }
 
     /// Whether links lead to this machine.
-    pub fn is_loopback(&self) -> bool {
+    pub(crate) fn is_loopback(&self) -> bool {
         self.base_url.as_ref().map_or_else(|| self.ip().is_loopback(), BaseUrl::is_loopback)
     }
 
     /// Who may search the archive.
-    pub fn search_access(&self) -> SearchAccess {
+    pub(crate) fn search_access(&self) -> SearchAccess {
         let default = if self.is_local_only() { SearchAccess::Everyone } else { SearchAccess::Keys };
         self.search_access.unwrap_or(default)
     }
 
     /// Whether both the listening address and links are of this machine.
-    pub fn is_local_only(&self) -> bool {
+    pub(crate) fn is_local_only(&self) -> bool {
         self.ip().is_loopback() && self.is_loopback()
     }
 
     /// The listening IP address, an IPv4 address in its own form; that of a unix socket is unspecified.
-    pub fn ip(&self) -> IpAddr {
+    pub(crate) fn ip(&self) -> IpAddr {
         self.listen.socket_address().ip().to_canonical()
     }
 
     /// Returns the prefix of links while the server listens at `address`.
-    pub fn base_url_at(&self, address: SocketAddr) -> String {
+    pub(crate) fn base_url_at(&self, address: SocketAddr) -> String {
         self.base_url.as_ref().map_or_else(|| format!("http://{address}"), |url| url.as_str().to_owned())
     }
 }
 
 /// Address of the admin listener. A port alone is on this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AdminAddress(pub SocketAddr);
+pub(crate) struct AdminAddress(pub(crate) SocketAddr);
 
 impl ParseSetting for AdminAddress {
     const ALLOWED: &'static str = "a port, or an IP address and a port such as 127.0.0.1:9465";
@@ -130,7 +130,7 @@ fn canonical(network: IpNet) -> IpNet {
 
 /// Host that requests may name: one name or address, or all names below a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HostPattern {
+pub(crate) struct HostPattern {
     host: Host,
     /// Whether it matches the names below `host`, and not `host`.
     is_below: bool,
@@ -138,7 +138,7 @@ pub struct HostPattern {
 
 impl HostPattern {
     /// Whether a host fits.
-    pub fn matches(&self, host: &Host) -> bool {
+    pub(crate) fn matches(&self, host: &Host) -> bool {
         match (host, &self.host) {
             (Host::Domain(name), Host::Domain(known)) if self.is_below => {
                 name.strip_suffix(known.as_str()).is_some_and(|below| below.ends_with('.'))
@@ -170,11 +170,11 @@ impl ParseSetting for HostPattern {
 
 /// Origin of a web page as browsers send it: scheme, host, and port unless it is the default.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WebOrigin(String);
+pub(crate) struct WebOrigin(String);
 
 impl WebOrigin {
     /// Returns the origin as text.
-    pub fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
 }
@@ -200,7 +200,7 @@ impl ParseSetting for WebOrigin {
 
 /// Who may search the archive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SearchAccess {
+pub(crate) enum SearchAccess {
     /// Every caller.
     Everyone,
     /// Callers with an API key.

@@ -15,24 +15,25 @@ use super::{
 
 /// `storage.*`
 #[derive(Clone, Debug)]
-pub struct StorageSettings {
+pub(crate) struct StorageSettings {
     /// `storage.url`: keys, accounts and the ledger.
-    pub url: StoreUrl,
+    pub(crate) url: StoreUrl,
     /// `storage.archive_url`: transcripts.
-    pub archive_url: StoreUrl,
+    pub(crate) archive_url: StoreUrl,
     /// `storage.connections` and the timeouts of both databases; its own address is not used.
-    pub database: DatabaseOptions,
+    pub(crate) database: DatabaseOptions,
     /// `archive.serve_stale`: how long cached responses are sent while the archive cannot be read.
-    pub serve_stale: Duration,
-    /// `archive.compact_after`: age from which transcripts are moved to cold storage; `None` leaves that to the command.
-    pub compact_after: Option<Duration>,
+    pub(crate) serve_stale: Duration,
+    /// `archive.compact_after`: age from which transcripts are moved to cold storage; `None` leaves that to the
+    /// command.
+    pub(crate) compact_after: Option<Duration>,
     /// `storage.start_timeout`: how long a starting server waits for its databases.
-    pub start_timeout: Duration,
+    pub(crate) start_timeout: Duration,
 }
 
 /// Location of a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum StoreUrl {
+pub(crate) enum StoreUrl {
     /// `sqlite://{path}`: a file.
     Sqlite(PathBuf),
     /// `postgres://…`: a database server.

@@ -9,7 +9,6 @@ use super::{layers::RawSettings, reader::SettingsReader, value::ParseSetting};
 const SUPPLIERS: [&str; 6] =
     ["youtube-captions", "tiktok-captions", "x-captions", "yt-dlp", "verbatim-service", "speech-to-text"];
 
-/// Name of a supplier.
 #[derive(Clone, Copy, Debug)]
 struct SupplierName(&'static str);
 

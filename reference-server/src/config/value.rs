@@ -12,7 +12,7 @@ use super::layers::RawSettings;
 const SHOWN_MAX: usize = 80;
 
 /// Type of a setting value.
-pub trait ParseSetting: Sized {
+pub(crate) trait ParseSetting: Sized {
     /// The allowed values, as the end of a sentence that begins with "give".
     const ALLOWED: &'static str;
     /// Whether a refused value must not be shown.
@@ -290,16 +290,16 @@ fn item_detail<T: ParseSetting>(item: &RawSettings) -> Option<String> {
 /// A key or password. It is never shown; `Debug` prints a placeholder.
 #[derive(Clone, PartialEq, Eq, derive_more::Debug, derive_more::Into)]
 #[debug("Secret(not shown)")]
-pub struct Secret(String);
+pub(crate) struct Secret(String);
 
 impl Secret {
     /// Creates a secret.
-    pub fn new(text: impl Into<String>) -> Self {
+    pub(crate) fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
     /// Returns the secret text.
-    pub fn reveal(&self) -> &str {
+    pub(crate) fn reveal(&self) -> &str {
         &self.0
     }
 }
@@ -322,32 +322,32 @@ impl ParseSetting for Secret {
 ///
 /// It has no query, fragment, user name or trailing slash.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BaseUrl(Url);
+pub(crate) struct BaseUrl(Url);
 
 impl BaseUrl {
     /// Returns the address without a trailing slash.
-    pub fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         self.0.as_str().trim_end_matches('/')
     }
 
     /// Whether requests to it can be read in transit: neither TLS nor this machine.
-    pub fn is_exposed(&self) -> bool {
+    pub(crate) fn is_exposed(&self) -> bool {
         self.0.scheme() != "https" && !self.is_loopback()
     }
 
     /// Whether it is an address of this machine.
-    pub fn is_loopback(&self) -> bool {
+    pub(crate) fn is_loopback(&self) -> bool {
         self.host().is_some_and(|host| is_loopback_host(&host))
     }
 
     /// Returns the host.
-    pub fn host(&self) -> Option<Host> {
+    pub(crate) fn host(&self) -> Option<Host> {
         self.0.host().map(|host| host.to_owned())
     }
 }
 
 /// Whether a host is this machine: `localhost`, a name below it, or a loopback address.
-pub fn is_loopback_host(host: &Host) -> bool {
+pub(crate) fn is_loopback_host(host: &Host) -> bool {
     match host {
         Host::Domain(name) => {
             let name = name.strip_suffix('.').unwrap_or(name);
@@ -359,7 +359,7 @@ pub fn is_loopback_host(host: &Host) -> bool {
 }
 
 /// The host without the dot at the end of an absolute name: `example.org` for `example.org.`.
-pub fn without_final_dot(host: Host) -> Host {
+pub(crate) fn without_final_dot(host: Host) -> Host {
     match host {
         Host::Domain(mut name) => {
             if name.ends_with('.') {
@@ -412,21 +412,21 @@ impl ParseSetting for BaseUrl {
 /// An address that may contain a password: proxy, mail server or database. `Debug` hides the password.
 #[derive(Clone, PartialEq, Eq, derive_more::Debug)]
 #[debug("SecretUrl({})", self.redacted())]
-pub struct SecretUrl(Url);
+pub(crate) struct SecretUrl(Url);
 
 impl SecretUrl {
     /// Parses an address with one of these schemes and a host.
     ///
     /// # Errors
     /// The text is not an address, or has another scheme.
-    pub fn read(raw: &RawSettings, schemes: &[&str]) -> Result<Self, Option<String>> {
+    pub(crate) fn read(raw: &RawSettings, schemes: &[&str]) -> Result<Self, Option<String>> {
         let url = Url::parse(text(raw)?).map_err(refused)?;
         let fits = schemes.contains(&url.scheme()) && url.has_host();
         fits.then_some(Self(url)).ok_or(None)
     }
 
     /// Returns the whole address, with the password.
-    pub fn reveal(&self) -> &str {
+    pub(crate) fn reveal(&self) -> &str {
         self.0.as_str()
     }
 
@@ -434,7 +434,7 @@ impl SecretUrl {
     ///
     /// A user name without a password is not shown either: it may be the token of a proxy. With an `@` in the path
     /// nothing is shown: a password with an unencoded `/` ends in the path.
-    pub fn redacted(&self) -> String {
+    pub(crate) fn redacted(&self) -> String {
         let not_shown = || format!("{}://(not shown)", self.0.scheme());
         if self.0.path().contains('@') {
             return not_shown();

@@ -3,12 +3,10 @@
 use maud::{Markup, html};
 use transcript_core::video::VideoLink;
 
-use crate::page::PageContext;
+use crate::{api::ResponseFormat, page::PageContext};
 
 /// Link that the form begins with.
 const LINK: &str = "https://youtu.be/dQw4w9WgXcQ";
-/// Formats of the response.
-const FORMATS: [&str; 5] = ["json", "text", "md", "srt", "vtt"];
 
 /// Renders the form. The script shows the response as text below it.
 pub(super) fn console(context: &PageContext) -> Markup {
@@ -20,7 +18,7 @@ pub(super) fn console(context: &PageContext) -> Markup {
             // One box, so that a line never ends between them.
             label {
                 "Format "
-                select name="format" { @for format in FORMATS { option value=(format) { (format) } } }
+                select name="format" { @for format in ResponseFormat::names() { option value=(format) { (format) } } }
             }
             button type="submit" { "Send without a key" }
             div #console-response hidden {

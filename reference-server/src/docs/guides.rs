@@ -13,7 +13,6 @@ use super::{
 };
 use crate::page::PageContext;
 
-/// A guide.
 #[derive(Debug)]
 pub(super) struct Guide {
     /// Last part of its path.

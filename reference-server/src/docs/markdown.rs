@@ -13,7 +13,7 @@ use pulldown_cmark::{
 };
 use serde_json::Value;
 
-use super::{console::console, list, object, operations, samples::samples};
+use super::{console::console, example_text, list, object, operations, samples::samples};
 use crate::page::PageContext;
 
 /// What a guide is rendered with.
@@ -139,10 +139,7 @@ fn example(operation: &Value) -> Option<String> {
     let mut good = object(&operation["responses"]).filter(|(status, _)| status.starts_with('2'));
     let (_, content) = object(&good.next()?.1["content"]).next()?;
     let (_, example) = object(&content["examples"]).next()?;
-    Some(match &example["value"] {
-        Value::String(text) => text.clone(),
-        value => serde_json::to_string_pretty(value).unwrap_or_default(),
-    })
+    Some(example_text(example))
 }
 
 /// Gives each heading an id made of its text, which no other heading has. The title of the page is `h1`.

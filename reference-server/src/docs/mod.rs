@@ -96,6 +96,14 @@ fn value_text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
+/// Formats the value of an example: a text as it is, anything else as indented JSON.
+fn example_text(example: &Value) -> String {
+    match &example["value"] {
+        Value::String(text) => text.clone(),
+        value => serde_json::to_string_pretty(value).unwrap_or_default(),
+    }
+}
+
 /// Returns the items of a value, empty if it is not a list.
 fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::{
     DocsOperation,
     console::console,
-    list, object, operations, public_operations, samples,
+    example_text, list, object, operations, public_operations, samples,
     schema::{kind, limits, table},
     shell, string,
     text::{inline, prose},
@@ -174,11 +174,7 @@ fn content(document: &Value, content: &Value) -> Markup {
 
 /// Renders an example; a long one is folded.
 fn shown(example: &Value) -> Markup {
-    let value = &example["value"];
-    let text = match value {
-        Value::String(text) => text.clone(),
-        value => serde_json::to_string_pretty(value).unwrap_or_default(),
-    };
+    let text = example_text(example);
     let summary = example["summary"].as_str().unwrap_or("Example");
     html! {
         details.example open[text.len() <= UNFOLDED_MAX] {

@@ -14,7 +14,6 @@ use crate::{
 /// Data of a request at the start of its response.
 #[derive(Debug)]
 pub(crate) struct AccessLine {
-    /// Method.
     pub(crate) method: Method,
     /// Path, without the query.
     pub(crate) path: Cow<'static, str>,
@@ -24,7 +23,6 @@ pub(crate) struct AccessLine {
     pub(crate) bytes: u64,
     /// Duration until the response.
     pub(crate) took: Duration,
-    /// Request id.
     pub(crate) id: RequestId,
 }
 

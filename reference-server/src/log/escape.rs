@@ -6,7 +6,6 @@ use transcript_core::text::is_blank_sign;
 
 /// Longest text of a request that is logged, in characters.
 const TEXT_MAX: usize = 120;
-/// Prefixes of keys.
 const KEY_PREFIXES: [&[u8]; 3] = [b"vbk_", b"vba_", b"vbo_"];
 
 /// Returns a path or method as it is logged: visible ASCII, with other bytes percent-encoded.

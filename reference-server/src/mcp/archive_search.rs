@@ -19,7 +19,7 @@ use super::{
     error::ToolError,
     result::{DATA, LINE_MAX, PASSAGE_MAX, good, line, quoted, within},
 };
-use crate::{config::SearchAccess, state::search_place};
+use crate::{config::SearchAccess, state::wait_for_place};
 
 /// The message of a search without a place.
 const BUSY: &str = "The server is working on other searches.";
@@ -61,7 +61,7 @@ impl ToolSearch {
         };
         self.admit(caller).await?;
         let _place = match &self.limits {
-            Some(limits) => Some(search_place(&limits.places).await.ok_or_else(|| ToolError::busy(BUSY))?),
+            Some(limits) => Some(wait_for_place(&limits.places).await.ok_or_else(|| ToolError::busy(BUSY))?),
             None => None,
         };
         let page = self.service.search(&params).await.map_err(|error| match error.kind() {
@@ -77,19 +77,15 @@ impl ToolSearch {
     async fn admit(&self, caller: &Caller) -> Result<(), ToolError> {
         let Some(ToolSearchLimits { lookup, access, .. }) = &self.limits else { return Ok(()) };
         let needs_key = *access != SearchAccess::Everyone;
-        let refused = |code: u16, message: String, retry_after| {
-            Err(ToolError::Refused { code, message, watch_url: None, languages: Vec::new(), retry_after })
-        };
         match lookup.admit_search(caller.key.clone(), caller.client, needs_key).await? {
             SearchAdmission::Admitted => Ok(()),
-            SearchAdmission::KeyNeeded { .. } => refused(
+            SearchAdmission::KeyNeeded { .. } => Err(ToolError::refused(
                 401,
-                "The search of the archive needs a valid API key of this server.".to_owned(),
-                None,
-            ),
+                "The search of the archive needs a valid API key of this server.",
+            )),
             SearchAdmission::Limited { retry_after_ms } => {
                 let wait = std::time::Duration::from_millis(retry_after_ms);
-                refused(429, "Too many searches within a minute.".to_owned(), Some(wait))
+                Err(ToolError::refused_until(429, "Too many searches within a minute.", Some(wait)))
             }
         }
     }

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use transcript_core::{
-    Error, ErrorKind, FailureLog,
+    Error, ErrorKind,
     engine::NoTranscript,
+    log_failure,
     lookup::FailureReason,
     wire::lookup::{LanguageObject, TranscriptResult},
 };
@@ -59,18 +60,21 @@ impl ToolError {
 
     /// Too many calls do the same work.
     pub(super) fn busy(message: &str) -> Self {
-        Self::Refused {
-            code: 503,
-            message: message.to_owned(),
-            watch_url: None,
-            languages: Vec::new(),
-            retry_after: Some(BUSY_RETRY),
-        }
+        Self::refused_until(503, message, Some(BUSY_RETRY))
     }
 
     pub(super) fn refused(code: u16, message: impl Into<String>) -> Self {
+        Self::refused_until(code, message, None)
+    }
+
+    /// A refusal, with the time after which a retry may succeed, if known.
+    pub(super) fn refused_until(
+        code: u16,
+        message: impl Into<String>,
+        retry_after: Option<Duration>,
+    ) -> Self {
         let message = message.into();
-        Self::Refused { code, message, watch_url: None, languages: Vec::new(), retry_after: None }
+        Self::Refused { code, message, watch_url: None, languages: Vec::new(), retry_after }
     }
 
     /// Replaces the names that the service has for arguments, at the start of a message, with those of the tool.
@@ -120,8 +124,7 @@ impl ToolError {
             _ => None,
         };
         if let Some(code) = code {
-            let (languages, retry_after) = (Vec::new(), meta.retry_after);
-            return Self::Refused { code, message, watch_url: None, languages, retry_after };
+            return Self::refused_until(code, message, meta.retry_after);
         }
         Self::Missing {
             reason: result.failure_reason.unwrap_or_default(),
@@ -139,10 +142,7 @@ impl From<Error> for ToolError {
         if error.kind() == ErrorKind::Invalid {
             return Self::invalid(error.message());
         }
-        static FAILURES: FailureLog = FailureLog::new();
-        if let Some(failures) = FAILURES.failed() {
-            tracing::error!(%error, failures, "MCP tool failed");
-        }
+        log_failure!(error, [%error], "MCP tool failed");
         Self::fault()
     }
 }

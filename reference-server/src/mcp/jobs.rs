@@ -298,13 +298,7 @@ fn unread(error: &SupplyError) -> ToolError {
         SupplyReason::Misconfigured => 400,
         _ => 503,
     };
-    ToolError::Refused {
-        code,
-        message: error.message().to_owned(),
-        watch_url: None,
-        languages: Vec::new(),
-        retry_after: error.retry_after(),
-    }
+    ToolError::refused_until(code, error.message(), error.retry_after())
 }
 
 /// The videos of a list, and why the others were not read.
@@ -351,7 +345,6 @@ fn listed(
     )
 }
 
-/// The state of a job.
 fn state(info: &JobInfo) -> CallToolResult {
     let counts = &info.counts;
     let mut text = format!("Job {}: {}\n", info.job_id, info.status);

@@ -93,7 +93,7 @@ impl McpTools {
     /// Tools over the user's archive.
     pub(crate) fn for_archive(verbatim: Verbatim) -> Self {
         let chat = verbatim.chat().clone();
-        let passages = PassageCache::new(verbatim.transcripts().clone(), chat.clone());
+        let passages = PassageCache::new(chat.clone());
         let transcripts = verbatim.transcripts().clone();
         let service: Arc<dyn Service> = Arc::new(ArchiveService::new(verbatim));
         let jobs = ToolJobs::new(Arc::clone(&service), transcripts, None);

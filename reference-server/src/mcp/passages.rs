@@ -3,44 +3,42 @@
 //! The key is the content digest, so an entry never becomes invalid. It is found only through a transcript that was
 //! read from the archive for the call, so withdrawal and new revisions take effect at once.
 
-use std::{mem::size_of, sync::Arc, time::Duration};
+use std::{mem::size_of, sync::Arc};
 
+use quick_cache::{Weighter, sync::Cache};
 use transcript_core::{
     Error,
     archive::StoredTranscript,
     chat::{Chat, Passage},
-    engine::Transcripts,
 };
-use verbatim::read_cache::{FormCost, FormKey, ReadCache, ReadCacheBudget};
 
 /// Budget of the cache in bytes: some 150 transcripts of an hour.
 const BYTES_MAX: u64 = 16 << 20;
+/// Expected number of transcripts in it: so few that the cache is not divided. A part would be too small for a long one.
+const CACHE_ITEMS: usize = 32;
 
-/// Content digest of a transcript.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct ContentKey(Vec<u8>);
+/// Weighs cached passages by their bytes.
+#[derive(Clone, Copy, Debug)]
+struct PassageWeighter;
 
-impl FormKey for ContentKey {
-    fn cost(&self) -> FormCost {
-        FormCost::Costly
+impl Weighter<Vec<u8>, Arc<[Passage]>> for PassageWeighter {
+    fn weight(&self, digest: &Vec<u8>, passages: &Arc<[Passage]>) -> u64 {
+        let bytes = |passage: &Passage| (passage.text.len() + size_of::<Passage>()) as u64;
+        digest.len() as u64 + passages.iter().map(bytes).sum::<u64>()
     }
 }
 
-/// Cache of passages. Clones share it.
+/// Cache of passages by the content digest. Clones share it.
 #[derive(Clone, Debug)]
 pub(crate) struct PassageCache {
     chat: Chat,
-    cache: Arc<ReadCache<(), (), ContentKey, Arc<[Passage]>>>,
+    cache: Arc<Cache<Vec<u8>, Arc<[Passage]>, PassageWeighter>>,
 }
 
 impl PassageCache {
     /// Creates an empty cache. `chat` divides transcripts.
-    ///
-    /// # Panics
-    /// Outside a tokio runtime.
-    pub(crate) fn new(transcripts: Transcripts, chat: Chat) -> Self {
-        let budget = ReadCacheBudget { selections: 0, cheap_forms: 0, costly_forms: BYTES_MAX };
-        Self { chat, cache: Arc::new(ReadCache::new(transcripts, budget, Duration::ZERO)) }
+    pub(crate) fn new(chat: Chat) -> Self {
+        Self { chat, cache: Arc::new(Cache::with_weighter(CACHE_ITEMS, BYTES_MAX, PassageWeighter)) }
     }
 
     /// Returns the passages of a transcript. Concurrent calls for one transcript divide it once.
@@ -48,19 +46,13 @@ impl PassageCache {
     /// # Errors
     /// As [`Chat::passages`].
     pub(super) async fn get(&self, stored: &StoredTranscript) -> Result<Arc<[Passage]>, Error> {
-        let key = ContentKey(stored.content_sha256.to_vec());
-        let make = async {
-            let passages = self.chat.passages(Arc::clone(&stored.transcript)).await?;
-            let bytes =
-                passages.iter().map(|passage| passage.text.len() + size_of::<Passage>()).sum::<usize>();
-            Ok((passages, bytes as u64))
-        };
-        self.cache.form_or_make(&key, make).await
+        let make = self.chat.passages(Arc::clone(&stored.transcript));
+        self.cache.get_or_insert_async(&stored.content_sha256, make).await
     }
 
     /// Number of cached transcripts.
     #[cfg(test)]
-    pub(super) fn len(&self) -> u64 {
-        self.cache.usage(|_| true).entries
+    pub(super) fn len(&self) -> usize {
+        self.cache.len()
     }
 }

@@ -233,7 +233,8 @@ pub(super) fn line(text: &str) -> String {
     within(text, LINE_MAX)
 }
 
-/// A query as one line between quotation marks, without characters that end the quotation or reverse the text after them.
+/// A query as one line between quotation marks, without characters that end the quotation or reverse the text after
+/// them.
 ///
 /// Its own marks become those that a query needs around a phrase.
 ///

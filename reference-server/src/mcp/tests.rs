@@ -154,9 +154,7 @@ fn tools_all_arguments_are_described() {
 
 #[tokio::test]
 async fn passages_of_one_content_are_cut_once() {
-    let chat = Chat::extractive(Handle::current());
-    let fixture = ServiceFixture::start().await;
-    let cache = PassageCache::new(fixture.transcripts.clone(), chat);
+    let cache = PassageCache::new(Chat::extractive(Handle::current()));
     let one = stored(vec![Segment::new("It is so quiet here.", 0, 1_000)]);
     let other = stored(vec![Segment::new("Another one.", 0, 1_000)]);
     let first = cache.get(&one).await.unwrap();
@@ -171,7 +169,7 @@ async fn passages_of_one_content_are_cut_once() {
 pub(super) fn tools_of(fixture: &ServiceFixture) -> McpTools {
     let app = &fixture.app;
     let service = LocalService::new(app.lookup.clone(), app.accounts.clone(), app.chat.clone());
-    let passages = PassageCache::new(fixture.transcripts.clone(), app.chat.clone());
+    let passages = PassageCache::new(app.chat.clone());
     McpTools::for_service(service, app.accounts.clone(), app.chat.clone(), passages)
 }
 

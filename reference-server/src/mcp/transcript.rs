@@ -45,7 +45,6 @@ impl TranscriptQuery {
 /// Transcript as a tool result.
 #[derive(Debug)]
 pub(super) struct ToolTranscript {
-    /// The transcript.
     pub(super) stored: StoredTranscript,
     /// Watch page of the video.
     pub(super) watch_url: String,

@@ -43,9 +43,9 @@ pub(crate) use process::start_time;
 pub(crate) use reloads::ReloadResult;
 pub(crate) use scrape::MetricsSources;
 
-/// API that returns transcripts, or answers from them.
+/// Route that returns transcripts, or answers from them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ApiKind {
+enum AnswerRoute {
     /// `/api/transcript`
     Lookup,
     /// `/api/v1/transcript`
@@ -54,7 +54,7 @@ enum ApiKind {
     Chat,
 }
 
-impl ApiKind {
+impl AnswerRoute {
     const ALL: [Self; 3] = [Self::Lookup, Self::V1, Self::Chat];
 
     fn as_str(self) -> &'static str {
@@ -81,9 +81,9 @@ pub(crate) struct Metrics {
     #[default(RouteCounters::new("none"))]
     unmatched: RouteCounters,
     #[default(std::array::from_fn(|_| std::array::from_fn(|_| AtomicU64::new(0))))]
-    answers: [[AtomicU64; ResultOrigin::ALL.len()]; ApiKind::ALL.len()],
+    answers: [[AtomicU64; ResultOrigin::ALL.len()]; AnswerRoute::ALL.len()],
     #[default(std::array::from_fn(|_| std::array::from_fn(|_| AtomicU64::new(0))))]
-    unanswered: [[AtomicU64; UnansweredReason::COUNT]; ApiKind::ALL.len()],
+    unanswered: [[AtomicU64; UnansweredReason::COUNT]; AnswerRoute::ALL.len()],
     connections: AtomicI64,
     reloads: ReloadCounters,
     /// Videos of successful and of failed calls of the purge hook.
@@ -140,20 +140,20 @@ impl Metrics {
         let route = match hot {
             HotCounters::Lookup => {
                 if let Some(from) = from.or_else(|| extensions.get().copied()) {
-                    self.count_origin(ApiKind::Lookup, from);
-                    self.count_reason(ApiKind::Lookup, extensions.get().copied());
+                    self.count_origin(AnswerRoute::Lookup, from);
+                    self.count_reason(AnswerRoute::Lookup, extensions.get().copied());
                 }
                 &self.lookup
             }
             HotCounters::V1Transcript => {
-                self.count_charged(ApiKind::V1, from, response);
+                self.count_charged(AnswerRoute::V1, from, response);
                 &self.v1_transcript
             }
             HotCounters::WatchPage => &self.watch_page,
             HotCounters::Other => {
                 let pattern = extensions.get::<MatchedPath>().map(MatchedPath::as_str);
                 if pattern == Some(V1_CHAT_PATH) {
-                    self.count_charged(ApiKind::Chat, None, response);
+                    self.count_charged(AnswerRoute::Chat, None, response);
                 }
                 pattern.and_then(|pattern| self.others.get(pattern)).unwrap_or(&self.unmatched)
             }
@@ -162,7 +162,7 @@ impl Metrics {
     }
 
     /// Counts the origin of a response of the v1 API, or the reason for which it has no transcript.
-    fn count_charged<B>(&self, api: ApiKind, known: Option<ResultOrigin>, response: &http::Response<B>) {
+    fn count_charged<B>(&self, api: AnswerRoute, known: Option<ResultOrigin>, response: &http::Response<B>) {
         let (status, headers) = (response.status(), response.headers());
         let Some(from) = charged_from(status, headers, known) else { return };
         self.count_origin(api, from);
@@ -170,7 +170,7 @@ impl Metrics {
         self.count_reason(api, unanswered.then(|| UnansweredReason::for_v1(status, headers)));
     }
 
-    fn count_origin(&self, api: ApiKind, from: ResultOrigin) {
+    fn count_origin(&self, api: AnswerRoute, from: ResultOrigin) {
         if let Some(cell) = self.answers.get(api as usize).and_then(|counts| counts.get(from as usize)) {
             cell.fetch_add(1, Relaxed);
         }
@@ -223,7 +223,7 @@ impl Metrics {
         self.reloads.count(result);
     }
 
-    fn count_reason(&self, api: ApiKind, reason: Option<UnansweredReason>) {
+    fn count_reason(&self, api: AnswerRoute, reason: Option<UnansweredReason>) {
         let counts = self.unanswered.get(api as usize);
         if let Some(cell) = reason.and_then(|reason| counts?.get(reason.0)) {
             cell.fetch_add(1, Relaxed);
@@ -281,7 +281,7 @@ mod tests {
         for (index, from) in ResultOrigin::ALL.into_iter().enumerate() {
             assert_eq!(from as usize, index, "{}", from.as_str());
         }
-        for (index, api) in ApiKind::ALL.into_iter().enumerate() {
+        for (index, api) in AnswerRoute::ALL.into_iter().enumerate() {
             assert_eq!(api as usize, index, "{}", api.as_str());
         }
         assert_eq!(

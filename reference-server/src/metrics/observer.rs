@@ -22,7 +22,6 @@ use transcript_core::{
 
 use super::Metrics;
 
-/// Label of a supplier.
 type SupplierLabels = [(&'static str, String); 1];
 /// Labels of a supplier and a platform.
 type PlatformLabels = [(&'static str, String); 2];

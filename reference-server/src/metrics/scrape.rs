@@ -1,6 +1,13 @@
 //! Exposition of all metrics as text; gauges of queues, stores and caches are read on each scrape.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::Duration,
+};
 
 use prometheus_client::{
     collector::Collector,
@@ -13,7 +20,7 @@ use prometheus_client::{
 use transcript_core::{accounts::jobs::JobFigures, engine::Load};
 use verbatim::{StoreFigures, Verbatim};
 
-use super::{ApiKind, Metrics, process::ProcessFigures};
+use super::{AnswerRoute, Metrics, process::ProcessFigures};
 use crate::{
     api::{ResultOrigin, UnansweredReason},
     log::LogQueue,
@@ -24,7 +31,6 @@ use crate::{
 /// Timeout of the query for queued mails.
 const STORE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Sources of the metrics.
 #[derive(Debug)]
 pub(crate) struct MetricsSources {
     /// Counters and families.
@@ -53,7 +59,7 @@ struct MetricsSnapshot {
     readiness: ReadinessState,
     stores: Vec<StoreFigures>,
     /// Entries and bytes of the response cache by API, and its limit in bytes, which both share.
-    caches: [(ApiKind, u64, u64, u64); 2],
+    caches: [(AnswerRoute, u64, u64, u64); 2],
     /// Responses that were sent although the archive could not be read.
     stale_responses: u64,
     /// Bytes of large bodies, and their limit.
@@ -87,8 +93,8 @@ impl MetricsSources {
             readiness: state,
             stores: self.verbatim.store_figures(),
             caches: [
-                (ApiKind::Lookup, lookup.entries, lookup.bytes, bytes_max),
-                (ApiKind::V1, v1.entries, v1.bytes, bytes_max),
+                (AnswerRoute::Lookup, lookup.entries, lookup.bytes, bytes_max),
+                (AnswerRoute::V1, v1.entries, v1.bytes, bytes_max),
             ],
             stale_responses: self.app.bodies.stale_responses(),
             bodies: self.app.account_budget.usage(),
@@ -108,6 +114,14 @@ impl MetricsSources {
 
 /// Writes metric families. Names get the prefix `verbatim_`, except those of `process_`.
 struct FamilyWriter<'a>(DescriptorEncoder<'a>);
+
+/// Counts of these results, with their labels.
+fn by_result<const N: usize>(
+    results: [&'static str; N],
+    counts: &[AtomicU64; N],
+) -> impl Iterator<Item = ([(&'static str, &'static str); 1], u64)> {
+    results.into_iter().zip(counts).map(|(result, count)| ([("result", result)], count.load(Relaxed)))
+}
 
 fn full(name: &str) -> String {
     if name.starts_with("process_") { name.to_owned() } else { format!("verbatim_{name}") }
@@ -196,20 +210,18 @@ impl MetricsSnapshot {
                 family.encode_family(&labels)?.encode_histogram::<NoLabelSet>(sum, count, &buckets, None)?;
             }
         }
-        let connections = metrics.connections.load(std::sync::atomic::Ordering::Relaxed) as f64;
+        let connections = metrics.connections.load(Relaxed) as f64;
         to.gauge(("http_connections", "Open connections"), None, Some(connections))?;
-        let from = ApiKind::ALL.into_iter().zip(&metrics.answers).flat_map(|(api, counts)| {
+        let from = AnswerRoute::ALL.into_iter().zip(&metrics.answers).flat_map(|(api, counts)| {
             ResultOrigin::ALL.into_iter().zip(counts).map(move |(from, count)| {
-                let labels = [("api", api.as_str()), ("from", from.as_str())];
-                (labels, count.load(std::sync::atomic::Ordering::Relaxed))
+                ([("api", api.as_str()), ("from", from.as_str())], count.load(Relaxed))
             })
         });
         let help = "Transcript responses, by origin; all but fetched and nothing are hits of the archive";
         to.counters(("transcript_answers", help), from)?;
-        let unanswered = ApiKind::ALL.into_iter().zip(&metrics.unanswered).flat_map(|(api, counts)| {
+        let unanswered = AnswerRoute::ALL.into_iter().zip(&metrics.unanswered).flat_map(|(api, counts)| {
             UnansweredReason::names().zip(counts).map(move |(reason, count)| {
-                let labels = [("api", api.as_str()), ("reason", reason)];
-                (labels, count.load(std::sync::atomic::Ordering::Relaxed))
+                ([("api", api.as_str()), ("reason", reason)], count.load(Relaxed))
             })
         });
         to.counters(("unanswered_lookups", "Responses without a transcript, by reason"), unanswered)
@@ -243,9 +255,7 @@ impl MetricsSnapshot {
         to.counters(("fetches_refused", "Fetches refused because too many waited for a supplier"), refused)?;
         let help = "Queued mails, up to 10000; absent if the store does not respond";
         to.gauge(("mail_queued", help), None, self.mails.map(|mails| mails as f64))?;
-        let attempts = ["sent", "failed", "abandoned"].into_iter().zip(&self.metrics.mails);
-        let attempts = attempts
-            .map(|(result, count)| ([("result", result)], count.load(std::sync::atomic::Ordering::Relaxed)));
+        let attempts = by_result(["sent", "failed", "abandoned"], &self.metrics.mails);
         to.counters(("mail_attempts", "Attempts to send a mail, by result"), attempts)?;
         let jobs = self.jobs.iter().map(|found| ([("status", found.status.as_str())], found.jobs as f64));
         to.gauges(("jobs", "Unfinished jobs of all servers on the storage, by state"), None, jobs)?;
@@ -258,18 +268,12 @@ impl MetricsSnapshot {
         let help =
             "Events of jobs that are still to be sent, up to 10000; absent if the store does not respond";
         to.gauge(("webhooks_queued", help), None, self.webhooks.map(|events| events as f64))?;
-        let attempts = ["delivered", "failed", "abandoned"].into_iter().zip(&self.metrics.webhooks);
-        let attempts = attempts
-            .map(|(result, count)| ([("result", result)], count.load(std::sync::atomic::Ordering::Relaxed)));
+        let attempts = by_result(["delivered", "failed", "abandoned"], &self.metrics.webhooks);
         to.counters(("webhook_attempts", "Attempts to send a webhook, by result"), attempts)?;
-        let purges = ["done", "failed"].into_iter().zip(&self.metrics.purges);
-        let purges = purges
-            .map(|(result, count)| ([("result", result)], count.load(std::sync::atomic::Ordering::Relaxed)));
+        let purges = by_result(["done", "failed"], &self.metrics.purges);
         to.counters(("cache_purges", "Videos in calls of the purge hook, by result"), purges)?;
         let [compacted, saved] = &self.metrics.compacted;
-        let read = |counter: &std::sync::atomic::AtomicU64| {
-            counter.load(std::sync::atomic::Ordering::Relaxed) as f64
-        };
+        let read = |counter: &AtomicU64| counter.load(Relaxed) as f64;
         let moved = ("archive_compacted", "Transcripts moved to cold storage by the background job");
         to.counter(moved, read(compacted))?;
         to.counter(("archive_compaction_saved_bytes", "Bytes that this saved"), read(saved))?;
@@ -300,7 +304,7 @@ impl MetricsSnapshot {
         let ready = f64::from(u8::from(self.readiness.is_ready()));
         to.gauge(("ready", "Whether /readyz returns 200"), None, Some(ready))?;
         let caches = || self.caches.iter();
-        let label = |api: ApiKind| [("api", api.as_str())];
+        let label = |api: AnswerRoute| [("api", api.as_str())];
         let entries = caches().map(|(api, entries, _, _)| (label(*api), *entries as f64));
         to.gauges(("ready_bodies", "Entries of the response caches"), None, entries)?;
         let bytes = caches().map(|(api, _, bytes, _)| (label(*api), *bytes as f64));

@@ -69,7 +69,7 @@ fn paths(options: &LookupOptions, accounts: &AccountsOptions) -> Value {
     for endpoint in ENDPOINTS {
         let Some(operation) = endpoint.operation else { continue };
         let mut operation = operation(&settings);
-        add_common_responses(endpoint, &mut operation);
+        add_common_responses(endpoint.path, endpoint.method, &mut operation);
         if INTERNAL.iter().any(|id| operation["operationId"] == *id) {
             operation["x-internal"] = true.into();
         }
@@ -114,7 +114,8 @@ const DESCRIPTION: &str = "An archived transcript is returned to every caller, w
          has GET, and other methods with 405 and `Allow`. Paths that are not listed here return 404, except the web \
          pages (such as `/`, `/search`, `/pricing`, `/register` and `/account`) with what they load and send, \
          `/robots.txt` and the sitemaps, the probes `/healthz` and `/readyz`, and `/mcp`, the endpoint of the Model \
-         Context Protocol. Unknown parameters are ignored; so are unknown fields outside the v1 API.\n\n\
+         Context Protocol. Unknown parameters are ignored, unless they are another spelling of a known one; so are \
+         unknown fields outside the v1 API.\n\n\
          An extension is what was added within version 2.0.0 of the lookup API and within the v1 API. It is as stable \
          as the rest.";
 

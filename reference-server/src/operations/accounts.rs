@@ -47,7 +47,6 @@ fn unshown(id: &AccountId, credits: u64, error: &Error) -> Error {
 /// Outcome of deleting an account.
 #[derive(Debug)]
 pub(crate) enum DeleteOutcome {
-    /// It is deleted.
     Deleted {
         /// What the operator has to know or do, one sentence each.
         notes: Vec<String>,
@@ -63,11 +62,10 @@ impl Operations {
 
     /// Lists the accounts, oldest first.
     pub(crate) async fn list_accounts(&self, page: PageRequest) -> Result<Page<AccountView>> {
-        let (admin, request) = (self.admin(), page);
-        self.record_list("accounts.list", async move { admin.list(request).await }).await
+        let admin = self.admin();
+        self.record_list("accounts.list", async move { admin.list(page).await }).await
     }
 
-    /// Shows an account.
     pub(crate) async fn show_account(&self, selector: &str) -> Result<AccountView> {
         let view = self.admin().show(selector).await?;
         let operation = Operation::new("accounts.show").on(view.account.id.as_str());

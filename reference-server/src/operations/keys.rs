@@ -43,8 +43,7 @@ impl Operations {
     /// Lists the keys, oldest first.
     pub(crate) async fn list_keys(&self, page: PageRequest) -> Result<Page<KeyWithUsage>> {
         let keys = self.verbatim.lookup().keys().clone();
-        let request = page.clone();
-        self.record_list("keys.list", async move { keys.list(request).await }).await
+        self.record_list("keys.list", async move { keys.list(page).await }).await
     }
 
     /// Changes the expiry and the quota of a key.

@@ -230,7 +230,6 @@ fn result_text<T>(ended: &Result<Completed<T>>) -> (String, Option<String>) {
     (text.chars().take(RESULT_LENGTH_MAX).collect(), subject)
 }
 
-/// The name of a new grant.
 pub(crate) fn new_grant_name() -> Result<String> {
     random_id("grant")
 }

@@ -48,8 +48,7 @@ impl Operations {
     /// Lists the admin tokens by name.
     pub(crate) async fn list_tokens(&self, page: PageRequest) -> Result<Page<AdminToken>> {
         let store = std::sync::Arc::clone(self.verbatim.admin_store());
-        let request = page.clone();
-        self.record_list("admin-tokens.list", async move { store.admin_tokens(request).await }).await
+        self.record_list("admin-tokens.list", async move { store.admin_tokens(page).await }).await
     }
 
     /// Revokes an admin token.

@@ -33,7 +33,6 @@ impl Asset {
         Self { name: format!("{stem}.{digest}.{extension}"), kind, content, ready: Default::default() }
     }
 
-    /// Content in an encoding.
     pub(crate) fn bytes(&self, encoding: ContentEncoding) -> Bytes {
         let content = || self.content.clone();
         let Some(cell) = self.ready.get(encoding as usize) else { return content().into() };

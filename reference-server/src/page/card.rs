@@ -10,7 +10,6 @@ use transcript_core::{
 /// A transcript as other sites show it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PageCard<'a> {
-    /// The transcript.
     pub(super) stored: &'a StoredTranscript,
     /// Title of the video.
     pub(super) heading: &'a str,

@@ -19,7 +19,6 @@ pub(crate) enum OrderViewer {
     SignedOut,
     /// A signed-in visitor who is not the buyer.
     Other,
-    /// The buyer.
     Buyer {
         /// The remaining credits; `None` if they cannot be read.
         credits: Option<u64>,
@@ -34,7 +33,6 @@ impl OrderViewer {
     }
 }
 
-/// Page with the status of an order.
 pub(crate) fn order_status(context: &PageContext, status: &OrderStatus, viewer: OrderViewer) -> Markup {
     let order = &status.order;
     let text = |key| context.text(key);

@@ -65,7 +65,6 @@ impl PageContext {
         &self.site
     }
 
-    /// Language of the page.
     pub(crate) fn language(&self) -> PageLanguage {
         self.language
     }

@@ -92,7 +92,6 @@ impl<'a> Frame<'a> {
         Self { section: Some(section), ..self }
     }
 
-    /// The page with this width.
     pub(crate) fn width(self, width: PageWidth) -> Self {
         Self { width, ..self }
     }

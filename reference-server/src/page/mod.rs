@@ -52,7 +52,6 @@ pub(crate) enum PagePolicy {
     Purchase,
 }
 
-/// Content security policy of a page.
 pub(crate) fn content_security_policy(policy: PagePolicy) -> HeaderValue {
     HeaderValue::from_static(match policy {
         PagePolicy::Static => {

@@ -13,7 +13,6 @@ use super::{
     transcript::paragraph_at,
 };
 
-/// Messages of the script.
 const SCRIPT_MESSAGES: [(&str, &str); 6] = [
     ("solving", "script.solving"),
     ("thinking", "ask.thinking"),
@@ -26,7 +25,6 @@ const SCRIPT_MESSAGES: [(&str, &str); 6] = [
 /// A question that was sent without scripts, and its answer.
 #[derive(Clone, Debug)]
 pub(crate) struct PageAnswer {
-    /// The question.
     pub(crate) question: String,
     /// The answer, or why there is none.
     pub(crate) outcome: Result<VerifiedAnswer, String>,

@@ -32,7 +32,6 @@ pub(crate) enum SearchView<'a> {
     Failed(&'a str),
 }
 
-/// Search page.
 pub(crate) fn search(context: &PageContext, params: &SearchParams, state: SearchView<'_>) -> Markup {
     let title = match params.query.is_empty() {
         true => context.text("search.title").to_owned(),

@@ -41,7 +41,6 @@ const FORMS: [(&str, &str, &str); 5] = [
 /// Documents: last part of the address, message with the label.
 const DOCUMENTS: &[(&str, &str)] =
     if cfg!(feature = "documents") { &[("docx", "transcript.docx"), ("pdf", "transcript.pdf")] } else { &[] };
-/// Messages of the script.
 const SCRIPT_MESSAGES: [(&str, &str); 12] = [
     ("hit", "script.hit"),
     ("noHit", "script.no_hit"),

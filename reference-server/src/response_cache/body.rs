@@ -78,10 +78,10 @@ pub(crate) struct CachedBody {
     shared: Option<SharedHeaders>,
 }
 
-/// Returns the headers of all bodies of a media type and an encoding, which are shared: a map takes a kilobyte.
-fn shared_headers(kind: &'static str, encoding: ContentEncoding) -> Arc<HeaderMap> {
-    type SharedHeaders = HashMap<(&'static str, ContentEncoding), Arc<HeaderMap>>;
-    static HEADERS: LazyLock<Mutex<SharedHeaders>> = LazyLock::new(Mutex::default);
+/// Returns the headers of all bodies of a media type and an encoding, in one map: it takes a kilobyte.
+fn common_headers(kind: &'static str, encoding: ContentEncoding) -> Arc<HeaderMap> {
+    type CommonHeaders = HashMap<(&'static str, ContentEncoding), Arc<HeaderMap>>;
+    static HEADERS: LazyLock<Mutex<CommonHeaders>> = LazyLock::new(Mutex::default);
     let mut known = HEADERS.lock().unwrap_or_else(PoisonError::into_inner);
     let headers = known.entry((kind, encoding)).or_insert_with(|| Arc::new(headers(kind, encoding)));
     Arc::clone(headers)
@@ -137,7 +137,7 @@ impl CachedBody {
         let digest = digest.get(..TAG_BYTES).unwrap_or(digest);
         let etag = HeaderValue::try_from(format!("\"{}\"", URL_SAFE_NO_PAD.encode(digest)));
         let etag = etag.map_err(io::Error::other)?;
-        Ok(Self { bytes, etag, headers: shared_headers(kind, encoding), shared: None })
+        Ok(Self { bytes, etag, headers: common_headers(kind, encoding), shared: None })
     }
 
     /// The body, in responses with these headers for shared caches.

@@ -2,7 +2,8 @@
 //!
 //! The body of an archived transcript is the same for all callers without a key of the lookup API, for all callers of
 //! the v1 API, and for all visitors of its page. One [`ReadCache`] holds them: what a query selects, valid while the
-//! archive's change counter is unchanged, and bodies by digest of their content, form and encoding, which never become invalid.
+//! archive's change counter is unchanged, and bodies by digest of their content, form and encoding, which never become
+//! invalid.
 //!
 //! If the archive stores a transcript in wire form, a missing body is built around the stored bytes ([`wrap`]): for
 //! clients that accept zstd nothing is decompressed, parsed or compressed. This costs little more than sending a cached

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use axum::{
-    extract::{FromRequestParts, Path, Request, State, rejection::PathRejection},
+    extract::{FromRequestParts, Request, State},
     response::Response,
 };
 use http::{HeaderMap, StatusCode, Uri, request::Parts};
@@ -25,7 +25,7 @@ use super::{
     v1::{BODY_MAX, document::parameters},
 };
 use crate::{
-    api::{is_local, parameter, read_body},
+    api::{PathName, is_local, parameter, path_name, read_body},
     page::{PageContext, PagePolicy, checkout as page},
     state::AppState,
 };
@@ -34,8 +34,6 @@ use crate::{
 const ORDER_MAX: usize = 128;
 /// Timeout of a provider query; after it the page shows the stored status.
 const REFRESH_TIMEOUT: Duration = Duration::from_secs(8);
-
-type OrderPath = std::result::Result<Path<String>, PathRejection>;
 
 /// A caller on this machine. The sandbox gives credits without payment, so it serves no others.
 #[derive(Debug)]
@@ -58,7 +56,7 @@ pub(super) async fn order_page(
     State(app): State<AppState>,
     context: PageContext,
     headers: HeaderMap,
-    path: OrderPath,
+    path: PathName,
 ) -> Response {
     let Some(id) = order_id(path) else { return missing(&context) };
     match order_status(&app, &id).await {
@@ -98,7 +96,7 @@ pub(super) async fn sandbox_page(
     State(app): State<AppState>,
     _: LocalCaller,
     context: PageContext,
-    path: OrderPath,
+    path: PathName,
     uri: Uri,
 ) -> Response {
     let token = parameter(uri.query().unwrap_or_default(), "token").ok().flatten();
@@ -117,13 +115,14 @@ pub(super) async fn sandbox_action(
     State(app): State<AppState>,
     _: LocalCaller,
     context: PageContext,
-    path: OrderPath,
+    path: PathName,
     request: Request,
 ) -> Response {
     let (Some(sandbox), Some(id)) = (&app.sandbox, order_id(path)) else {
         return missing(&context);
     };
-    let form = match read_body(request.into_body(), BODY_MAX, &app.body_budget).await {
+    let (head, body) = request.into_parts();
+    let form = match read_body(&head.headers, body, BODY_MAX, &app.body_budget).await {
         Ok(form) => form,
         Err(refusal) => return respond(refusal.status(), page::error(&context, "problem.incomplete")),
     };
@@ -182,8 +181,8 @@ async fn order_status(app: &AppState, id: &OrderId) -> Result<Option<OrderStatus
 }
 
 /// Order id of a path; `None` if it is malformed.
-fn order_id(path: OrderPath) -> Option<OrderId> {
-    let Path(id) = path.ok()?;
+fn order_id(path: PathName) -> Option<OrderId> {
+    let id = path_name(path);
     let is_id = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     (!id.is_empty() && id.len() <= ORDER_MAX && id.bytes().all(is_id)).then(|| OrderId::new(id))
 }
@@ -299,6 +298,7 @@ pub(crate) fn sandbox_action_operation(_: &DocumentOptions<'_>) -> Value {
             "404": no_such_order(),
             "408": html_response("The form did not arrive in time.", "That did not work", []),
             "413": html_response("The form is too large.", "That did not work", []),
+            "415": html_response("The form is compressed.", "That did not work", []),
             "500": document::fault(),
             "503": unavailable_response()
         }

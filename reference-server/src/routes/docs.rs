@@ -9,7 +9,7 @@ use std::{
 
 use axum::{
     body::Body,
-    extract::{FromRequestParts, Path, State, rejection::PathRejection},
+    extract::{FromRequestParts, State},
     response::{IntoResponse, Response},
 };
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header::VARY, request::Parts};
@@ -25,7 +25,7 @@ use super::{
 #[cfg(feature = "mcp")]
 use crate::mcp::tool_names;
 use crate::{
-    api::{ContentEncoding, JSON, ProblemResponse, json_bytes},
+    api::{ContentEncoding, JSON, PathName, ProblemResponse, json_bytes, path_name},
     docs,
     messages::PageLanguage,
     page::{PageContext, PagePolicy},
@@ -175,11 +175,11 @@ pub(super) async fn overview(
 pub(super) async fn operation_page(
     State(document): State<Arc<CachedDocument>>,
     context: PageContext,
-    path: Result<Path<String>, PathRejection>,
+    path: PathName,
     method: Method,
     headers: HeaderMap,
 ) -> Response {
-    let id = path.map(|Path(id)| id).unwrap_or_default();
+    let id = path_name(path);
     let render = || docs::operation(&context, document.value(), &id);
     document.page(&format!("docs/{id}"), docs::POLICY, &context, (&method, &headers), render)
 }
@@ -187,11 +187,11 @@ pub(super) async fn operation_page(
 pub(super) async fn guide_page(
     State(document): State<Arc<CachedDocument>>,
     context: PageContext,
-    path: Result<Path<String>, PathRejection>,
+    path: PathName,
     method: Method,
     headers: HeaderMap,
 ) -> Response {
-    let name = path.map(|Path(name)| name).unwrap_or_default();
+    let name = path_name(path);
     let app = &document.app;
     let options = (app.lookup.options(), app.accounts.options());
     let render = || docs::guide(&context, document.value(), options, &name);

@@ -7,14 +7,12 @@ use axum::{
     extract::{Request, State},
     response::{IntoResponse, Response},
 };
-use http::{
-    HeaderMap, HeaderValue, StatusCode,
-    header::{CACHE_CONTROL, WWW_AUTHENTICATE},
-};
+use http::{HeaderMap, HeaderValue, StatusCode, header::WWW_AUTHENTICATE};
 use serde_json::{Map, Value, json};
 use transcript_core::{
-    Error, FailureLog,
+    Error,
     directory::KeyAccess,
+    log_failure,
     lookup::{CreateKeyOutcome, CreateKeyRequest, KeyOrigin, LookupOptions},
     time::ceil_seconds,
     wire::lookup::{CreateKeyResponse, KeyRequest, KeyStatus},
@@ -23,13 +21,11 @@ use transcript_core::{
 use super::document::{self, DocumentOptions, examples, parameters};
 use crate::{
     api::{
-        BODY_MAX, ClientAddress, INVALID_TOKEN, ProblemResponse, TOKEN_NEEDED, bearer, content_type, is_json,
-        json, json_object, proof, read_body,
+        BODY_MAX, ClientAddress, INVALID_TOKEN, NO_STORE, ProblemResponse, TOKEN_NEEDED, bearer, is_form,
+        is_json, json, json_object, proof, read_body,
     },
     state::AppState,
 };
-
-const NO_STORE: (http::HeaderName, HeaderValue) = (CACHE_CONTROL, HeaderValue::from_static("no-store"));
 
 /// Creates a key.
 /// Fields other than `label` and `email` are ignored, so that clients of later versions work.
@@ -39,7 +35,7 @@ pub(crate) async fn create(
     request: Request,
 ) -> Result<Response, ProblemResponse> {
     let (parts, body) = request.into_parts();
-    let body = read_body(body, BODY_MAX, &app.body_budget).await?;
+    let body = read_body(&parts.headers, body, BODY_MAX, &app.body_budget).await?;
     let fields = fields(&parts.headers, &body)?;
     let request = CreateKeyRequest {
         label: text(&fields, "label")?,
@@ -124,11 +120,9 @@ fn fields(headers: &HeaderMap, body: &[u8]) -> Result<Map<String, Value>, Proble
 /// Error for a body with another content type.
 fn not_json(headers: &HeaderMap) -> ProblemResponse {
     // curl -d sets this type by default.
-    let hint = match content_type(headers) {
-        Some(kind) if kind.eq_ignore_ascii_case(b"application/x-www-form-urlencoded") => {
-            " (curl -d sends another type unless this header is set)"
-        }
-        _ => "",
+    let hint = match is_form(headers) {
+        true => " (curl -d sends another type unless this header is set)",
+        false => "",
     };
     let detail = format!(
         "The body must be JSON: send the header Content-Type: application/json with it{hint}, or no body at all."
@@ -146,10 +140,7 @@ fn text(fields: &Map<String, Value>, name: &'static str) -> Result<Option<String
 
 /// Logs a store error and returns 500.
 fn store_error(error: Error) -> ProblemResponse {
-    static FAILURES: FailureLog = FailureLog::new();
-    if let Some(failures) = FAILURES.failed() {
-        tracing::error!(%error, failures, "key store failed");
-    }
+    log_failure!(error, [%error], "key store failed");
     ProblemResponse::fault()
 }
 

@@ -27,7 +27,7 @@ use serde_json::{Value, json};
 use verbatim::service::LocalService;
 
 use crate::{
-    api::{ByteBudget, RequestBody, json as as_json, read_body},
+    api::{ByteBudget, RequestBody, is_json, json as as_json, read_body},
     config::SearchAccess,
     mcp::{MESSAGE_MAX, McpTools, PassageCache, ToolSearch, ToolSearchLimits},
     state::AppState,
@@ -44,7 +44,6 @@ const PARAM_VALUES_MAX: usize = 256;
 /// Limit of a non-JSON error body of the library, in bytes.
 const ERROR_TEXT_MAX: usize = 4 * 1024;
 
-/// MCP endpoint.
 #[derive(Clone)]
 pub(crate) struct McpEndpoint {
     service: StreamableHttpService<McpTools, NeverSessionManager>,
@@ -100,7 +99,7 @@ async fn message(
     check_origin(&parts.headers, &endpoint.origins)?;
     check_accept(&mut parts.headers)?;
     check_content_type(&parts.headers)?;
-    let body = read_body(body, MESSAGE_MAX, &endpoint.body_budget)
+    let body = read_body(&parts.headers, body, MESSAGE_MAX, &endpoint.body_budget)
         .await
         .map_err(|refusal| invalid_request(refusal.status(), refusal.detail()))?;
     let bad = |id: Value, code, message: &str| error(StatusCode::BAD_REQUEST, id, code, message, None);
@@ -191,10 +190,9 @@ fn check_accept(headers: &mut HeaderMap) -> Result<(), Box<Response>> {
 }
 
 fn check_content_type(headers: &HeaderMap) -> Result<(), Box<Response>> {
-    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    match kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json")) {
-        true => Ok(()),
-        false => {
+    match is_json(headers) {
+        Some(true) => Ok(()),
+        Some(false) | None => {
             let message = "The message must be JSON: send Content-Type: application/json.";
             Err(invalid_request(StatusCode::UNSUPPORTED_MEDIA_TYPE, message))
         }

@@ -74,7 +74,6 @@ impl StoreState {
 pub(crate) struct ReadinessState {
     /// The store of keys, accounts and the ledger.
     pub(crate) main: StoreState,
-    /// The archive.
     pub(crate) archive: StoreState,
     /// Whether the server is stopping.
     pub(crate) is_stopping: bool,

@@ -9,11 +9,11 @@ use axum::{
 };
 use http::{
     HeaderMap, HeaderValue, StatusCode, Uri,
-    header::{CACHE_CONTROL, RETRY_AFTER, WWW_AUTHENTICATE},
+    header::{RETRY_AFTER, WWW_AUTHENTICATE},
 };
 use serde_json::{Value, json};
 use transcript_core::{
-    Error, ErrorKind, FailureLog,
+    Error, ErrorKind, log_failure,
     lookup::SearchAdmission,
     search::{LIMIT_MAX, QUERY_CHARS_MAX, SearchPage, SearchParams, SearchSort},
     time::ceil_seconds,
@@ -27,7 +27,7 @@ use super::{
 };
 use crate::{
     api::{
-        ClientAddress, INVALID_TOKEN, ProblemResponse, TOKEN_NEEDED, bearer, json, search_params,
+        ClientAddress, INVALID_TOKEN, NO_STORE, ProblemResponse, TOKEN_NEEDED, bearer, json, search_params,
         search_words,
     },
     config::SearchAccess,
@@ -35,10 +35,8 @@ use crate::{
         PageContext,
         search::{self as search_page, SearchView},
     },
-    state::{AppState, search_place},
+    state::{AppState, wait_for_place},
 };
-
-const NO_STORE: (http::HeaderName, HeaderValue) = (CACHE_CONTROL, HeaderValue::from_static("no-store"));
 
 /// Searches the archive.
 pub(crate) async fn search(
@@ -124,10 +122,9 @@ fn refusal_text(
     }
 }
 
-/// The name of an invalid parameter other than the words: the sentence of a refusal begins with it.
+/// The name of an invalid parameter other than the words.
 fn invalid_parameter(refusal: &ProblemResponse) -> Option<&str> {
-    let (name, _) = refusal.detail().split_once(": ")?;
-    (refusal.status() == StatusCode::BAD_REQUEST && name != "q").then_some(name)
+    refusal.parameter().filter(|name| *name != "q")
 }
 
 /// The parameters of a search, if the server has one.
@@ -186,7 +183,7 @@ pub(super) async fn find(app: &AppState, params: &SearchParams) -> Result<Search
         let detail = "The server is working on other searches. Retry in a few seconds.";
         ProblemResponse::new(StatusCode::SERVICE_UNAVAILABLE, detail)
     };
-    let _place = search_place(&app.search_places).await.ok_or_else(busy)?;
+    let _place = wait_for_place(&app.search_places).await.ok_or_else(busy)?;
     service.search(params).await.map_err(|error| match error.kind() {
         ErrorKind::Invalid => {
             ProblemResponse::bad("cursor", "it is none of this search: use nextCursor unchanged")
@@ -196,10 +193,7 @@ pub(super) async fn find(app: &AppState, params: &SearchParams) -> Result<Search
 }
 
 fn failed(error: &Error) -> ProblemResponse {
-    static FAILURES: FailureLog = FailureLog::new();
-    if let Some(failures) = FAILURES.failed() {
-        tracing::error!(%error, failures, "search failed");
-    }
+    log_failure!(error, [%error], "search failed");
     ProblemResponse::fault()
 }
 

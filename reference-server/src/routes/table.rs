@@ -31,13 +31,11 @@ use crate::{
 /// One method of a path. HEAD is answered as GET, except on the v1 API.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Endpoint {
-    /// The method.
     pub(crate) method: &'static Method,
     /// The path, as a router pattern.
     pub(crate) path: &'static str,
     /// Origins whose pages may call; the same for all endpoints of a path.
     pub(super) origins: AllowedOrigins,
-    /// The handler.
     pub(super) handler: fn(&RouteDeps) -> MethodRouter<AppState>,
     /// The operation in the document; `None` for what only web pages and assistants use.
     pub(crate) operation: Option<fn(&DocumentOptions<'_>) -> Value>,

@@ -57,9 +57,16 @@ pub(crate) async fn look_up(
     let changes = if keyed || request.default_only { None } else { app.bodies.changes().await };
     // A cursor belongs to an archived transcript: nothing is fetched for it.
     let has_cursor = form.view.page.is_some_and(|page| page.cursor.is_some());
-    let answer = match method == Method::HEAD || has_cursor {
-        true => app.lookup.look_up_archived(request).await,
-        false => app.lookup.look_up(request).await,
+    let look_up = async {
+        match method == Method::HEAD || has_cursor {
+            true => app.lookup.look_up_archived(request).await,
+            false => app.lookup.look_up(request).await,
+        }
+    };
+    // A lookup with a key may fetch, which takes long.
+    let (answer, place) = match keyed {
+        true => (look_up.await, None),
+        false => app.read_in_place(look_up).await?,
     };
     let answer = answer.map_err(invalid_reference)?;
     let next_cursor = next_cursor(&answer, form.view)?;
@@ -70,6 +77,10 @@ pub(crate) async fn look_up(
         // JSON for a caller with a key contains the key's usage, so it is not cached.
         Availability::Available { stored, .. } if !(keyed && format == ResponseFormat::Json) => {
             let Some(encoding) = ContentEncoding::negotiate(&headers) else { return Ok(not_acceptable()) };
+            let render = move |answer: &LookupResponse, form| {
+                let _place = place;
+                render(answer, form)
+            };
             let body = app.bodies.get_or_render(stored, &answer, form, encoding, render).await?;
             // The cached response would lack the cursor of the next page.
             if let Some(changes) = changes.filter(|_| next_cursor.is_none()) {
@@ -94,22 +105,8 @@ pub(crate) async fn look_up(
         response.extensions_mut().insert(UnansweredReason::new(none));
     }
     let cached = !keyed && matches!(answer.availability, Availability::Available { .. });
-    match &answer.availability {
-        Availability::Available { stored, .. } if keyed => {
-            describe(&stored.transcript.track, response.headers_mut());
-        }
-        Availability::Unavailable(none) if keyed => {
-            let detail = match format {
-                ResponseFormat::Json | ResponseFormat::Page => none.detail.as_deref(),
-                // The body does not name the reason.
-                ResponseFormat::Text(_) => Some(none.detail_or_reason()),
-            };
-            // Details are letters and underscores.
-            if let Some(Ok(detail)) = detail.map(HeaderValue::from_str) {
-                response.headers_mut().insert(X_FAILURE_DETAIL, detail);
-            }
-        }
-        _ => {}
+    if keyed {
+        describe(&answer.availability, format, response.headers_mut());
     }
     if !cached {
         response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
@@ -141,8 +138,25 @@ fn next_cursor(
 /// The JSON body has no field for it, but other servers need it.
 pub(crate) const X_IS_GENERATED: HeaderName = header_name!(headers::X_IS_GENERATED);
 
-/// Adds language and caption kind, for clients that store the transcript.
-fn describe(track: &TrackInfo, headers: &mut HeaderMap) {
+/// Adds what a caller with a key learns: language and caption kind, to store the transcript, or why there is none.
+fn describe(availability: &Availability, format: ResponseFormat, headers: &mut HeaderMap) {
+    match availability {
+        Availability::Available { stored, .. } => describe_track(&stored.transcript.track, headers),
+        Availability::Unavailable(none) => {
+            let detail = match format {
+                ResponseFormat::Json | ResponseFormat::Page => none.detail.as_deref(),
+                // The body does not name the reason.
+                ResponseFormat::Text(_) => Some(none.detail_or_reason()),
+            };
+            // Details are letters and underscores.
+            if let Some(Ok(detail)) = detail.map(HeaderValue::from_str) {
+                headers.insert(X_FAILURE_DETAIL, detail);
+            }
+        }
+    }
+}
+
+fn describe_track(track: &TrackInfo, headers: &mut HeaderMap) {
     // Language tags are letters, digits and hyphens.
     if let Ok(language) = HeaderValue::from_str(track.language.as_str()) {
         headers.insert(CONTENT_LANGUAGE, language);
@@ -389,14 +403,8 @@ fn content_language() -> document::ResponseHeader {
 
 /// `X-Is-Generated`, for callers with a key.
 fn is_generated() -> document::ResponseHeader {
-    let schema = json!({ "type": "boolean" });
-    (
-        headers::X_IS_GENERATED,
-        document::optional_header(
-            "Whether a machine generated the transcript, for callers with a key.",
-            schema,
-        ),
-    )
+    let what = "Whether a machine generated the transcript, for callers with a key.";
+    (headers::X_IS_GENERATED, document::optional_header(what, json!({ "type": "boolean" })))
 }
 
 /// `X-Failure-Detail`, for callers with a key.

@@ -14,7 +14,7 @@ pub(super) mod transcribe;
 use std::{net::IpAddr, sync::Arc, time::Instant};
 
 use axum::{
-    extract::{Extension, Path, State, rejection::PathRejection},
+    extract::{Extension, Path, State},
     response::Response,
 };
 use bytes::Bytes;
@@ -26,6 +26,7 @@ use http_body_util::Full;
 use maud::Markup;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
+use tokio::sync::OwnedSemaphorePermit;
 use transcript_core::{
     lookup::{AttributionTag, Availability, LookupRequest, LookupResponse, VideoReference},
     supplier::ResolveOutcome,
@@ -39,8 +40,8 @@ use super::{
 };
 use crate::{
     api::{
-        ClientAddress, ContentEncoding, ProblemResponse, ResponseFormat, counted, flag, language, parameter,
-        watch_names,
+        ClientAddress, ContentEncoding, PathName, ProblemResponse, ResponseFormat, counted, flag, language,
+        parameter, watch_names,
     },
     page::{self, PageContext, PagePolicy, moment::parse_moment, transcript::own_address},
     response_cache::{CachedBody, CachedRoute, RenderedBody, ResponseVariant},
@@ -51,7 +52,7 @@ use crate::{
 const PAGE_VARIES_BY: HeaderValue =
     HeaderValue::from_static("accept-encoding, accept-language, authorization");
 
-type VideoPath = Result<Path<(String, String)>, PathRejection>;
+type VideoPath = PathName<(String, String)>;
 
 /// Request of a watch page.
 #[derive(Clone, Debug)]
@@ -196,8 +197,13 @@ async fn video_page(app: &AppState, video: &VideoId, request: &WatchRequest) -> 
     if let Some(ready) = app.bodies.get(query, headers, method, Instant::now()) {
         return with_page_headers(video, counted(ready));
     }
-    match app.lookup.look_up_archived(lookup_request(video, options)).await {
-        Ok(answer) => match transcript_body(app, &answer, request).await {
+    let look_up = app.lookup.look_up_archived(lookup_request(video, options));
+    let (answer, place) = match app.read_in_place(look_up).await {
+        Ok(read) => read,
+        Err(refusal) => return refused(context, &refusal),
+    };
+    match answer {
+        Ok(answer) => match transcript_body(app, &answer, place, request).await {
             Some(Ok((body, form))) => {
                 if let (Availability::Available { stored, .. }, Some(changes)) =
                     (&answer.availability, changes)
@@ -226,7 +232,7 @@ fn lookup_request(video: &VideoId, options: &PageOptions) -> LookupRequest {
 /// Redirect to the paragraph of a moment: without scripts, only a fragment scrolls. `None` without a transcript.
 ///
 /// # Errors
-/// 503 if there is no memory for the paragraphs.
+/// 503 if there is no memory for the paragraphs, or no place for the read.
 async fn moment_redirect(
     app: &AppState,
     video: &VideoId,
@@ -235,9 +241,14 @@ async fn moment_redirect(
 ) -> Result<Option<Response>, ProblemResponse> {
     let options = &request.options;
     // The page reports a failure.
-    let Ok(Some(stored)) = question::archived(app, video, options).await else { return Ok(None) };
+    let (Ok(Some(stored)), place) = app.read_in_place(question::archived(app, video, options)).await? else {
+        return Ok(None);
+    };
     let bytes = stored.transcript.text_bytes();
-    let find = move || page::transcript::paragraph_at(&stored, moment_ms);
+    let find = move || {
+        let _place = place;
+        page::transcript::paragraph_at(&stored, moment_ms)
+    };
     let (Some(paragraph), _) = app.body_budget.build(bytes, find).await? else { return Ok(None) };
     let shown = PageOptions { moment_ms: None, ..options.clone() };
     let query = request.context.with_language(&shown.whole_query());
@@ -258,6 +269,7 @@ fn refused(context: &PageContext, refusal: &ProblemResponse) -> Response {
 async fn transcript_body(
     app: &AppState,
     answer: &LookupResponse,
+    place: Option<OwnedSemaphorePermit>,
     request: &WatchRequest,
 ) -> Option<Result<(Arc<CachedBody>, ResponseVariant), ProblemResponse>> {
     let (context, src, headers) = (&request.context, request.options.src, &request.headers);
@@ -267,7 +279,10 @@ async fn transcript_body(
     // Browsers accept an unencoded body; only the API returns 406.
     let encoding = ContentEncoding::negotiate(headers).unwrap_or(ContentEncoding::Identity);
     let context = context.clone();
-    let render = move |answer: &LookupResponse, _| render_page(&context, answer);
+    let render = move |answer: &LookupResponse, _| {
+        let _place = place;
+        render_page(&context, answer)
+    };
     let body = app.bodies.get_or_render(stored, answer, form, encoding, render).await;
     Some(body.map(|body| (body, form)))
 }

@@ -11,7 +11,7 @@ use tokio::{
     io::{AsyncRead, AsyncWrite},
     sync::Semaphore,
 };
-use transcript_core::FailureLog;
+use transcript_core::log_failure;
 
 use super::{
     CurrentService, Listener,
@@ -116,10 +116,7 @@ impl Connections {
             Ok(Accepted::Unix(stream, peer)) => self.spawn(stream, peer, permit),
             Err(error) if is_connection_error(&error) => {}
             Err(error) => {
-                static FAILURES: FailureLog = FailureLog::new();
-                if let Some(failures) = FAILURES.failed() {
-                    tracing::warn!(%error, failures, "accept failed");
-                }
+                log_failure!(warn, [%error], "accept failed");
                 tokio::time::sleep(ACCEPT_PAUSE).await;
             }
         }

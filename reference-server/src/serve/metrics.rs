@@ -1,4 +1,4 @@
-//! Listener for the metrics endpoint, apart from the service's listener.
+//! The metrics endpoint, and the listener for it and for the admin API, apart from the service's listener.
 
 use std::{future::Future, sync::Arc, time::Duration};
 
@@ -15,7 +15,7 @@ use crate::{
 
 /// Media type of the metrics text.
 const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-/// Limit of concurrent connections.
+/// Limit of concurrent connections of each of the two listeners.
 const CONNECTIONS: usize = 64;
 
 /// Routes of the metrics listener: `GET /metrics` and the health endpoints.
@@ -47,7 +47,7 @@ pub(crate) fn service(routes: Router, log: &LogQueue, hosts: AllowedHosts) -> Ht
     HttpService::new(routes, Vec::new(), log.without_requests()).with_hosts(hosts)
 }
 
-/// Serves requests until `stop` is ready. Running ones may then take as long as `grace`.
+/// Serves metrics or the admin API until `stop` resolves. Running requests may then take as long as `grace`.
 pub(crate) async fn serve(
     listener: Listener,
     service: CurrentService,

@@ -8,8 +8,8 @@ use futures_util::FutureExt;
 use http::{
     HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode,
     header::{
-        ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, CONNECTION, CONTENT_LENGTH,
-        X_CONTENT_TYPE_OPTIONS,
+        ACCEPT_ENCODING, ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, CONNECTION,
+        CONTENT_LENGTH, X_CONTENT_TYPE_OPTIONS,
     },
 };
 use http_body_util::Either;
@@ -23,7 +23,7 @@ use crate::traces;
 use crate::{
     api::{
         AllowedHosts, ClientAddress, CountedBody, PeerAddress, ProblemResponse, RequestId, ResponseBody,
-        ResultOrigin, UNRESERVED_RESPONSE_BYTES, V1_PREFIX, X_REQUEST_ID, budgeted, check_head,
+        ResultOrigin, UNRESERVED_RESPONSE_BYTES, V1_PREFIX, X_REQUEST_ID, budgeted, check_head, is_identity,
     },
     log::{AccessLine, LogQueue},
     metrics::{ConnectionGuard, HotCounters, Metrics},
@@ -177,6 +177,7 @@ impl HttpService {
 
     async fn route(&self, mut request: Request<Body>, peer: IpAddr) -> Response<Body> {
         let has_body = !request.body().is_end_stream();
+        let is_encoded = has_body && !is_identity(request.headers());
         let is_v1 = request.uri().path().starts_with(V1_PREFIX);
         let client = ClientAddress::from_request(peer, request.headers(), &self.trusted_proxies);
         let uri = WholeUri(request.uri().clone());
@@ -192,6 +193,10 @@ impl HttpService {
                 if has_body && is_before_end_of_body(response.status()) {
                     // The unread rest of the body blocks the connection, so the client must not reuse it.
                     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+                }
+                if is_encoded && response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE {
+                    // The accepted content codings (RFC 9110, 15.5.16).
+                    response.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
                 }
                 match &self.app {
                     Some(app) => reserve(app, response, is_v1),

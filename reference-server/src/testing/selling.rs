@@ -22,7 +22,6 @@ use super::BASE_URL;
 pub(crate) enum PaymentSetup {
     /// No provider: payments are not configured.
     Nothing,
-    /// The sandbox.
     Sandbox,
     /// Unavailable provider that accepts every webhook signed with `good`.
     Unavailable,

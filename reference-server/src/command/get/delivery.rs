@@ -47,16 +47,15 @@ pub(super) enum DeliveryOutcome {
 
 /// Destination of the transcripts.
 #[derive(Debug)]
-pub(super) enum Delivery {
-    /// A folder.
-    Folder(FolderDelivery),
+pub(super) enum GetDestination {
+    Folder(FolderDestination),
     /// Standard output.
     Stdout,
 }
 
 /// Files in a folder.
 #[derive(Debug)]
-pub(super) struct FolderDelivery {
+pub(super) struct FolderDestination {
     folder: PathBuf,
     template: NameTemplate,
     /// The videos of the names that this command has used, in lower case: many file systems ignore the case.
@@ -65,7 +64,7 @@ pub(super) struct FolderDelivery {
     prints_paths: bool,
 }
 
-impl Delivery {
+impl GetDestination {
     /// Creates the folder.
     pub(super) fn new(args: &GetArgs) -> Result<Self, CommandError> {
         let Some(folder) = &args.to else {
@@ -78,7 +77,7 @@ impl Delivery {
         let template = NameTemplate::parse(&args.name, args.format.extension())?;
         fs::create_dir_all(folder).map_err(|error| cannot_write(folder, &error))?;
         let prints_paths = !(io::stdout().is_terminal() && can_redraw());
-        Ok(Self::Folder(FolderDelivery {
+        Ok(Self::Folder(FolderDestination {
             folder: folder.clone(),
             template,
             names: HashMap::new(),
@@ -132,7 +131,7 @@ impl Delivery {
     }
 }
 
-impl FolderDelivery {
+impl FolderDestination {
     fn deliver(
         &mut self,
         args: &GetArgs,

@@ -21,7 +21,7 @@ use super::{
         CommandError, get_arguments::GetArgs, open::open_archive_with, print_stderr, progress::ProgressLine,
     },
     close,
-    delivery::{Delivery, DeliveryOutcome},
+    delivery::{DeliveryOutcome, GetDestination},
     link::{GivenLink, LinkTarget},
     source::{Failure, ListLimits, QueuedVideo, SourceItem, VideoSource},
     summary::Summary,
@@ -38,7 +38,7 @@ pub(super) async fn run(
     links: Vec<GivenLink>,
     limits: ListLimits,
 ) -> Result<(), CommandError> {
-    let delivery = Delivery::new(args)?;
+    let destination = GetDestination::new(args)?;
     // After Ctrl-C nothing is fetched further.
     let adapt = |options| Options { detach_unpaid: false, ..options };
     let verbatim = open_archive_with(settings, adapt).await?;
@@ -46,9 +46,9 @@ pub(super) async fn run(
     let mut work = GetMany {
         args,
         service: ArchiveService::new(verbatim.clone()),
-        summary: Summary::new(delivery.is_stdout()),
-        progress: progress(&links, &delivery),
-        delivery,
+        summary: Summary::new(destination.is_stdout()),
+        progress: progress(&links, &destination),
+        destination,
         source: VideoSource::new(verbatim.clone(), batch.clone(), links, limits),
         stream: stream(&verbatim, batch, args),
         waiting: HashMap::new(),
@@ -64,10 +64,10 @@ pub(super) async fn run(
 }
 
 /// The progress. Where the transcripts themselves appear on the terminal, a bar would be in their way.
-fn progress(links: &[GivenLink], delivery: &Delivery) -> ProgressLine {
+fn progress(links: &[GivenLink], destination: &GetDestination) -> ProgressLine {
     let has_lists = links.iter().any(|link| matches!(link.target, Ok(LinkTarget::List(_))));
     let mut progress = ProgressLine::new("done", (!has_lists).then_some(links.len() as u64));
-    if delivery.is_stdout() && io::stdout().is_terminal() {
+    if destination.is_stdout() && io::stdout().is_terminal() {
         progress.remove_bar();
     }
     progress
@@ -103,7 +103,7 @@ struct GetMany<'a> {
     stream: TranscriptStream,
     /// The requests without a result, by their index in the stream.
     waiting: HashMap<usize, QueuedVideo>,
-    delivery: Delivery,
+    destination: GetDestination,
     summary: Summary,
     progress: ProgressLine,
     /// Number of items of the source.
@@ -175,7 +175,7 @@ impl GetMany<'_> {
             (Some(stored), _) => {
                 let name = stored.transcript.title.as_deref().unwrap_or(&queued.label).to_owned();
                 let delivered =
-                    self.delivery.deliver(self.args, &queued, (result, &stored), &self.progress)?;
+                    self.destination.deliver(self.args, &queued, (result, &stored), &self.progress)?;
                 self.finished(delivered, &name);
                 Ok(())
             }
@@ -194,7 +194,7 @@ impl GetMany<'_> {
         self.summary.count_failure(failure);
         self.progress.note(&format!("{label}: {reason}: {message}"));
         self.progress.fail(label);
-        self.delivery.deliver_failure(self.args, failure, reply, &self.progress)
+        self.destination.deliver_failure(self.args, failure, reply, &self.progress)
     }
 }
 

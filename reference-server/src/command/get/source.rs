@@ -46,7 +46,6 @@ impl Failure {
 /// Next item of a [`VideoSource`].
 #[derive(Debug)]
 pub(super) enum SourceItem {
-    /// A video.
     Video(QueuedVideo),
     /// A video that came before.
     Repeated,
@@ -65,7 +64,6 @@ pub(super) struct ListLimits {
     pub(super) since: Option<Timestamp>,
 }
 
-/// Source of videos.
 #[derive(Debug)]
 pub(super) struct VideoSource {
     verbatim: Verbatim,

@@ -16,11 +16,9 @@ const TRANSLATION: &str = "translation_";
 /// Contents of a file name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct CaptionFileName {
-    /// The video.
     pub(super) video: Option<VideoId>,
     /// The language as written: `en`, `zh-Hans`, `en-orig`.
     pub(super) key: Option<String>,
-    /// The language.
     pub(super) language: Option<LanguageTag>,
     /// Whether the text was recognised from speech in its original language.
     pub(super) is_original: bool,

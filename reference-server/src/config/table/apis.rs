@@ -7,7 +7,6 @@ use crate::config::{BaseUrl, JwkSet, PriceSetting, Secret};
 #[cfg(not(feature = "chat-model"))]
 pub(super) const CHAT: &[Setting] = &[];
 
-/// Chat.
 #[cfg(feature = "chat-model")]
 pub(super) const CHAT: &[Setting] = &[
     unset(
@@ -111,7 +110,6 @@ pub(super) const SEARCH: &[Setting] = &[
     .reloadable(),
 ];
 
-/// Mail.
 pub(super) const MAIL: &[Setting] = &[
     unset(
         "mail.smtp_url",
@@ -130,7 +128,6 @@ pub(super) const MAIL: &[Setting] = &[
     ),
 ];
 
-/// Webhooks.
 pub(super) const WEBHOOKS: &[Setting] = &[setting(
     "webhooks.allow_private",
     |reader, all| reader.value(&mut all.options.accounts.private_webhooks),
@@ -140,7 +137,6 @@ pub(super) const WEBHOOKS: &[Setting] = &[setting(
 )
 .reloadable()];
 
-/// Payments.
 pub(super) const PAYMENTS: &[Setting] = &[
     unset(
         "stripe.secret_key",
@@ -180,7 +176,6 @@ pub(super) const PAYMENTS: &[Setting] = &[
     .reloadable(),
 ];
 
-/// Plus keys.
 pub(super) const PLUS_KEYS: &[Setting] = &[
     unset(
         "entitlement.keys",
@@ -209,7 +204,6 @@ pub(super) const PLUS_KEYS: &[Setting] = &[
     .reloadable(),
 ];
 
-/// Limits.
 pub(super) const LIMITS: &[Setting] = &[
     bounded(
         "limits.free_per_month",
@@ -330,7 +324,6 @@ pub(super) const LIMITS: &[Setting] = &[
     ),
 ];
 
-/// Absences.
 pub(super) const ABSENCES: &[Setting] = &[
     bounded(
         "absence.no_captions",
@@ -386,7 +379,6 @@ macro_rules! plan {
     };
 }
 
-/// Plans and prices.
 pub(super) const PLANS_AND_PRICES: &[Setting] = &[
     bounded(
         "plans.free.credits",

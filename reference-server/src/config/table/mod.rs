@@ -50,7 +50,6 @@ pub(super) struct Section {
     pub(super) title: &'static str,
     /// What all settings of the section have in common, for the sample file; may be empty.
     pub(super) note: &'static str,
-    /// The settings.
     pub(super) settings: &'static [Setting],
     /// Checks that concern several settings, after all of the section are read.
     pub(super) check: CheckSettings,
@@ -64,7 +63,6 @@ const fn section(title: &'static str, settings: &'static [Setting], check: Check
 /// One setting.
 #[cfg_attr(not(test), expect(dead_code, reason = "a test writes the documents"))]
 pub(super) struct Setting {
-    /// Name.
     pub(super) name: &'static str,
     /// Reads the value into its place; the reader's method is the kind of the setting.
     pub(super) read: fn(&mut SettingsReader<'_>, &mut Settings),

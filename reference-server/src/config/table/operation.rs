@@ -4,7 +4,6 @@ use transcript_core::limits::LIMIT_MAX;
 
 use super::{Setting, bounded, checks, setting, unset};
 
-/// The admin API.
 pub(super) const ADMIN_API: &[Setting] = &[unset(
     "admin.listen",
     |reader, all| all.server.admin = reader.optional(),
@@ -14,7 +13,6 @@ pub(super) const ADMIN_API: &[Setting] = &[unset(
     "\"127.0.0.1:9465\"",
 )];
 
-/// Web pages.
 pub(super) const WEB_PAGES: &[Setting] = &[
     unset(
         "pages.status_url",

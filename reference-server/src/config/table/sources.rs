@@ -5,7 +5,6 @@ use transcript_core::video::Platform;
 use super::{DAY, HOUR, MINUTE, NOTHING, SECOND, Setting, VIDEOS, bounded, setting, unset};
 use crate::config::{BaseUrl, ProxyUrl, Secret, suppliers};
 
-/// Server.
 pub(super) const SERVER: &[Setting] = &[
     setting(
         "server.listen",
@@ -86,7 +85,6 @@ pub(super) const SERVER: &[Setting] = &[
     ),
 ];
 
-/// Shared caches.
 pub(super) const SHARED_CACHES: &[Setting] = &[
     bounded(
         "cdn.max_age",
@@ -121,7 +119,6 @@ pub(super) const SHARED_CACHES: &[Setting] = &[
     ),
 ];
 
-/// Storage.
 pub(super) const STORAGE: &[Setting] = &[
     setting(
         "storage.url",
@@ -136,7 +133,8 @@ pub(super) const STORAGE: &[Setting] = &[
             reader.value(&mut all.storage.archive_url);
         },
         "`sqlite://PATH`, `postgres://USER:PASSWORD@HOST/DATABASE`",
-        "Transcripts, absences and short links. `get`, `import` and `archive` open this database only.",
+        "Transcripts, absences and short links. `get`, `import` and `archive` open this database only, except that \
+         `archive withdraw` and `archive delete` also write the audit log.",
     ),
     bounded(
         "storage.connections",
@@ -179,7 +177,6 @@ pub(super) const STORAGE: &[Setting] = &[
     ),
 ];
 
-/// Requests to platforms.
 pub(super) const REQUESTS_TO_PLATFORMS: &[Setting] = &[
     setting(
         "upstream.proxy",
@@ -249,7 +246,6 @@ pub(super) const REQUESTS_TO_PLATFORMS: &[Setting] = &[
     ),
 ];
 
-/// Another Verbatim server.
 pub(super) const ANOTHER_VERBATIM_SERVER: &[Setting] = &[
     unset(
         "service.base_url",
@@ -276,7 +272,6 @@ pub(super) const ANOTHER_VERBATIM_SERVER: &[Setting] = &[
 #[cfg(not(feature = "speech"))]
 pub(super) const SPEECH_TO_TEXT: &[Setting] = &[];
 
-/// Speech-to-text.
 #[cfg(feature = "speech")]
 pub(super) const SPEECH_TO_TEXT: &[Setting] = &[
     unset(
@@ -350,7 +345,6 @@ pub(super) const SPEECH_TO_TEXT: &[Setting] = &[
     ),
 ];
 
-/// Suppliers.
 pub(super) const SUPPLIERS: &[Setting] = &[
     setting(
         "suppliers.video_site",

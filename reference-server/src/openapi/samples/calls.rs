@@ -20,26 +20,21 @@ pub(super) enum SampleBody {
     None,
     /// JSON object.
     Json(&'static [(&'static str, SampleParameter)]),
-    /// Form.
     Form(&'static [(&'static str, SampleParameter)]),
     /// Content of an environment variable, unchanged.
     Raw(&'static str),
 }
 
-/// Sample call.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SampleCall {
     /// `operationId` of the operation.
     pub(super) operation: &'static str,
-    /// Path parameters.
     pub(super) path: &'static [(&'static str, SampleParameter)],
-    /// Query parameters.
     pub(super) query: &'static [(&'static str, SampleParameter)],
     /// Environment variable with the key, if the operation needs one.
     pub(super) key: Option<&'static str>,
     /// Other headers.
     pub(super) headers: &'static [(&'static str, SampleParameter)],
-    /// Body.
     pub(super) body: SampleBody,
     /// Whether the response is JSON.
     pub(super) is_json: bool,
@@ -49,7 +44,6 @@ use SampleParameter::{List, Text, Variable};
 
 /// Key of the lookup API.
 pub(super) const KEY: Option<&str> = Some("VERBATIM_KEY");
-/// Key of an account.
 pub(super) const ACCOUNT_KEY: Option<&str> = Some("VERBATIM_ACCOUNT_KEY");
 const ORDER: &[(&str, SampleParameter)] = &[("order", Variable("VERBATIM_ORDER"))];
 const JOB: &[(&str, SampleParameter)] = &[("job", Variable("VERBATIM_JOB"))];

@@ -28,7 +28,6 @@ const VARIANTS: [&str; 10] =
 /// Tables of pictures in place of outlines.
 const PICTURES: [&[u8; 4]; 4] = [b"CBDT", b"COLR", b"SVG ", b"sbix"];
 
-/// A font of the system.
 #[derive(Debug)]
 pub(super) struct SystemFont {
     pub(super) path: PathBuf,

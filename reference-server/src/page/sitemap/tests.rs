@@ -49,7 +49,6 @@ async fn complete(sitemap: &mut Sitemap, service: &ServiceFixture) -> Vec<usize>
     counts
 }
 
-/// The videos of all files.
 async fn all_videos(sitemap: &Sitemap, service: &ServiceFixture, files: usize) -> Vec<VideoId> {
     let mut found = Vec::new();
     for number in 0..files {

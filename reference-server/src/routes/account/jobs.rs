@@ -1,16 +1,14 @@
 //! `/account/jobs`: the jobs of an account.
 
-use axum::{
-    extract::{Path, State, rejection::PathRejection},
-    response::Response,
-};
+use axum::{extract::State, response::Response};
 use http::StatusCode;
 
 use super::{
-    SentForm, failure, missing, respond,
+    SentForm, failure, respond,
     session::{OwnForm, SignedIn, see_other},
 };
 use crate::{
+    api::{PathName, path_name},
     page::{PageContext, account as page},
     state::AppState,
 };
@@ -35,10 +33,9 @@ pub(in crate::routes) async fn show(
     State(app): State<AppState>,
     context: PageContext,
     SignedIn(principal): SignedIn,
-    path: Result<Path<String>, PathRejection>,
+    path: PathName,
 ) -> Response {
-    let Ok(Path(id)) = path else { return missing(&context) };
-    match app.accounts.webhooks.deliveries_for(&principal.account, &id).await {
+    match app.accounts.webhooks.deliveries_for(&principal.account, &path_name(path)).await {
         Ok((job, log)) => respond(StatusCode::OK, page::job(&context, &job, &log)),
         Err(error) => failure(&context, &error),
     }

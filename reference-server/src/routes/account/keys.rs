@@ -117,7 +117,6 @@ async fn list(app: &AppState, context: &PageContext, account: &Account, rejected
     }
 }
 
-/// Page of a new key.
 fn show_new(app: &AppState, context: &PageContext, name: Option<&str>, key: &ApiKey) -> Response {
     let page = page::new_key(context, name, key.reveal(), &app.lookup.options().base_url);
     respond_with(StatusCode::OK, page, PagePolicy::Script)

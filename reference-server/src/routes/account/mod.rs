@@ -98,7 +98,7 @@ impl FromRequest<AppState> for SentForm {
 
     async fn from_request(request: Request, app: &AppState) -> Result<Self, Response> {
         let (head, body) = request.into_parts();
-        match read_body(body, FORM_MAX, &app.body_budget).await {
+        match read_body(&head.headers, body, FORM_MAX, &app.body_budget).await {
             Ok(form) => Ok(Self(form.to_vec())),
             Err(refusal) => {
                 let context = PageContext::from_head(&head, app);

@@ -1,9 +1,6 @@
 //! `/account/orders`: orders, receipts, and the forms that buy packs and plans.
 
-use axum::{
-    extract::{Path, State, rejection::PathRejection},
-    response::Response,
-};
+use axum::{extract::State, response::Response};
 use http::StatusCode;
 use transcript_core::{
     Error, ErrorKind, Result,
@@ -20,6 +17,7 @@ use super::{
     store_failure,
 };
 use crate::{
+    api::{PathName, path_name},
     page::{PageContext, PagePolicy, account as page},
     state::AppState,
 };
@@ -62,10 +60,9 @@ pub(in crate::routes) async fn receipt(
     State(app): State<AppState>,
     context: PageContext,
     SignedIn(principal): SignedIn,
-    path: std::result::Result<Path<String>, PathRejection>,
+    path: PathName,
 ) -> Response {
-    let Ok(Path(id)) = path else { return missing(&context) };
-    match app.accounts.admin.order_of(&principal.account, &OrderId::new(id)).await {
+    match app.accounts.admin.order_of(&principal.account, &OrderId::new(path_name(path))).await {
         Ok(Some(order)) => match order.paid_with() {
             Some(other) => see_other(&context, &format!("account/orders/{other}")),
             None => {

@@ -110,7 +110,6 @@ pub(super) fn see_other(context: &PageContext, path: &str) -> Response {
     redirect(context, &context.href(path))
 }
 
-/// Redirect to an address.
 pub(super) fn redirect(context: &PageContext, address: &str) -> Response {
     own_referrer(html::redirect(context, address))
 }

@@ -25,7 +25,6 @@ use crate::{
     state::AppState,
 };
 
-/// Rows of a page.
 const PAGE_ROWS: u32 = 50;
 /// Titles that are read at a time.
 const TITLES_AT_A_TIME: usize = 8;

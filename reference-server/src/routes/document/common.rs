@@ -4,20 +4,20 @@ use http::Method;
 use serde_json::{Value, json};
 use transcript_core::headers;
 
-use super::{ResponseHeader, header, refusal, seconds, vary};
+use super::{ResponseHeader, denial, header, refusal, seconds, vary};
 use crate::{
     api::{BUSY, HEAD_BYTES_MAX, OTHER_HOST, READ_BYTES_MAX, V1_PREFIX},
-    routes::{page_origins::FOREIGN_PAGE, table::Endpoint, v1},
+    routes::page_origins::FOREIGN_PAGE,
 };
 
 /// Adds 421, 431 and 503, in the form of the operation's API.
-pub(crate) fn add_common_responses(endpoint: &Endpoint, operation: &mut Value) {
-    let is_v1 = endpoint.path.starts_with(V1_PREFIX);
+pub(crate) fn add_common_responses(path: &str, method: &Method, operation: &mut Value) {
+    let is_v1 = path.starts_with(V1_PREFIX);
     let own = operation["responses"]["503"].take();
     for (status, mut response) in
         [(421, other_host(is_v1)), (431, large_head(is_v1)), (503, busy(is_v1, &own))]
     {
-        if endpoint.method == Method::HEAD
+        if *method == Method::HEAD
             && let Some(fields) = response.as_object_mut()
         {
             fields.remove("content");
@@ -41,7 +41,7 @@ fn problem(
     headers: Option<ResponseHeader>,
 ) -> Value {
     match is_v1 {
-        true => v1::document::denial(status, description, &[detail], headers),
+        true => denial(status, description, &[detail], headers),
         false => refusal((status, title), description, &[detail], headers),
     }
 }

@@ -104,7 +104,6 @@ pub(crate) fn failure_text(options: &LookupOptions, sentence: &str) -> String {
     format!("{sentence}\n{}\n", watch_url(options))
 }
 
-/// Request for a key.
 pub(crate) fn key_request() -> Value {
     value(KeyRequest { label: Some("laptop".to_owned()), email: Some("ann@example.org".to_owned()) })
 }
@@ -114,12 +113,10 @@ pub(crate) fn key_created(options: &LookupOptions) -> Value {
     value(CreateKeyResponse { key: format!("vbk_{}", "0".repeat(36)), status: status(options, 0) })
 }
 
-/// Status of a key.
 pub(crate) fn key_status(options: &LookupOptions) -> Value {
     value(status(options, 1))
 }
 
-/// Problem with this status and detail.
 pub(crate) fn problem(status: u16, title: &str, detail: &str) -> Value {
     value(Problem {
         kind: "about:blank".to_owned(),

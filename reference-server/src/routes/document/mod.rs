@@ -11,7 +11,12 @@ use schemars::{
     transform::RecursiveTransform,
 };
 use serde_json::{Map, Value, json};
-use transcript_core::{accounts::AccountsOptions, headers, lookup::LookupOptions, wire::Problem};
+use transcript_core::{
+    accounts::AccountsOptions,
+    headers,
+    lookup::LookupOptions,
+    wire::{Problem, v1::ErrorBody},
+};
 
 /// Place of the schemas in the document.
 const SCHEMAS: &str = "/components/schemas";
@@ -66,12 +71,10 @@ pub(crate) fn json_body<T: JsonSchema>(named_examples: Value) -> Value {
     json!({ "application/json": { "schema": reference::<T>(), "examples": named_examples } })
 }
 
-/// Example with a summary.
 pub(crate) fn example(summary: &str, value: impl Into<Value>) -> Value {
     json!({ "summary": summary, "value": value.into() })
 }
 
-/// Text body.
 pub(crate) fn text_body(named_examples: &Value) -> Value {
     json!({ "schema": { "type": "string" }, "examples": named_examples })
 }
@@ -177,6 +180,23 @@ pub(crate) fn refusal(
         .collect();
     let content =
         json!({ "application/problem+json": { "schema": reference::<Problem>(), "examples": examples } });
+    answer(description, content, std::iter::once(cache_control(&["no-store"])).chain(headers))
+}
+
+/// Error of the v1 API (specification 7.2): `{error, code}`.
+pub(crate) fn denial(
+    status: u16,
+    description: &str,
+    messages: &[(&str, &str)],
+    headers: impl IntoIterator<Item = ResponseHeader>,
+) -> Value {
+    let named: Map<String, Value> = messages
+        .iter()
+        .map(|(name, message)| {
+            ((*name).to_owned(), json!({ "value": examples::value(ErrorBody::new(*message, status)) }))
+        })
+        .collect();
+    let content = json_body::<ErrorBody>(Value::Object(named));
     answer(description, content, std::iter::once(cache_control(&["no-store"])).chain(headers))
 }
 

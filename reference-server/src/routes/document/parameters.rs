@@ -134,7 +134,6 @@ fn flag(name: &str, what: &str) -> Value {
     })
 }
 
-/// `cursor` of a search.
 pub(crate) fn search_cursor() -> Value {
     json!({
         "name": "cursor",

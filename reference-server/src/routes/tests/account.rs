@@ -50,13 +50,13 @@ async fn account_page_with_subscription_leads_to_its_end() {
     };
     service.app.accounts.admin.change(&account.id, subscribe).await.unwrap();
     let page = get(&service, "/account", &cookie).await;
-    assert!(page.text.contains(overview) && page.text.contains("Manage or end the plan"), "{}", page.text);
+    assert!(page.text.contains(overview) && page.text.contains("Manage or cancel the plan"), "{}", page.text);
     // Browsers apply the rule for forms to the redirect, too.
     assert!(page.header("content-security-policy").unwrap().contains("form-action 'self' https:"));
     assert!(get(&service, "/account/delete", &cookie).await.text.contains(deletion));
     let refused = post(&service, "/account/delete", &cookie, "email=ann%40example.org").await;
     assert_eq!(refused.status, 409);
-    assert!(refused.text.contains(deletion) && refused.text.contains("End the plan first"), "{refused:?}");
+    assert!(refused.text.contains(deletion) && refused.text.contains("Cancel the plan first"), "{refused:?}");
     for (target, location) in [
         ("/account/subscription", "https://pay.example/cus_1?back=https://v.example/account"),
         ("/account/subscription?hl=de", "https://pay.example/cus_1?back=https://v.example/account?hl=de"),

@@ -301,7 +301,8 @@ async fn archive_change_invalidates_cached_response() {
     let service = ServiceFixture::start().await;
     let first = service.get(&path("")).await;
     let video = VideoId::new(Platform::YouTube, ARCHIVED).unwrap();
-    let (now, bound) = (transcript_core::Timestamp::from_millis(0), Duration::from_millis(51));
+    let now = transcript_core::Timestamp::from_millis(0);
+    let bound = verbatim::read_cache::CHANGE_COUNTER_AGE_MAX + Duration::from_millis(1);
     service.archive.withdraw(&video, true, now).await.unwrap();
     tokio::time::sleep(bound).await;
     assert_eq!(service.get(&path("")).await.json()["failureReason"], "no_captions");

@@ -226,7 +226,6 @@ async fn questions_can_be_switched_off() {
     assert_eq!(send_with(&service, "quiet?", "x", None, "192.0.2.1").await.status, 404);
 }
 
-/// Model that fails.
 #[derive(Debug)]
 struct FailingModel;
 

@@ -69,7 +69,8 @@ pub(crate) async fn admit_with_body(
     let bearer = bearer(&parts.headers);
     let caller = app.accounts.admission.authenticate(bearer.as_deref()).await;
     let caller = caller.map_err(|error| error_response(error, bearer.is_some()))?;
-    let body = read_body(body, body_max, &app.account_budget).await.map_err(V1ErrorResponse::from);
+    let body = read_body(&parts.headers, body, body_max, &app.account_budget).await;
+    let body = body.map_err(V1ErrorResponse::from);
     let mut call = V1Request {
         route,
         bearer: None,

@@ -8,9 +8,8 @@ use http::HeaderMap;
 use serde_json::{Map, Value};
 
 pub(crate) use crate::api::BODY_MAX;
-use crate::api::{ByteBudget, V1ErrorResponse, is_json, json_object, read_body};
+use crate::api::{ByteBudget, SHOWN_NAME_MAX, V1ErrorResponse, is_json, json_object, read_body};
 
-/// Fields of a body.
 #[derive(Debug)]
 pub(crate) struct BodyFields(Map<String, Value>);
 
@@ -25,7 +24,7 @@ impl BodyFields {
         budget: &ByteBudget,
         known: &[&str],
     ) -> Result<Self, V1ErrorResponse> {
-        Self::parse(headers, &read_body(body, BODY_MAX, budget).await?, known)
+        Self::parse(headers, &read_body(headers, body, BODY_MAX, budget).await?, known)
     }
 
     /// Parses a body.
@@ -52,7 +51,7 @@ impl BodyFields {
         match fields.keys().find(|name| !known.contains(&name.as_str())) {
             None => Ok(Self(fields)),
             Some(name) => {
-                let shown: String = name.chars().take(40).collect();
+                let shown: String = name.chars().take(SHOWN_NAME_MAX).collect();
                 let what = format!("there is no field {shown:?}; known are: {}", known.join(", "));
                 Err(V1ErrorResponse::bad("body", what))
             }

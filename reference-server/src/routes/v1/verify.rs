@@ -11,11 +11,7 @@ use axum::{
     extract::{Request, State},
     response::{IntoResponse, Response},
 };
-use http::{
-    HeaderMap, HeaderValue, StatusCode, Uri,
-    header::{CONTENT_TYPE, VARY},
-    request::Parts,
-};
+use http::{HeaderMap, HeaderValue, StatusCode, Uri, header::VARY, request::Parts};
 use maud::Markup;
 use serde_json::{Value, json};
 use transcript_core::{
@@ -29,7 +25,7 @@ use super::{
     document::{self, DocumentOptions, examples, parameters},
 };
 use crate::{
-    api::{ClientAddress, V1ErrorResponse, json, parameter, read_body, wants_page},
+    api::{ClientAddress, V1ErrorResponse, is_form, json, parameter, read_body, wants_page},
     page::{self, PageContext, PagePolicy, context::LANGUAGE_PARAMETER},
     routes::{
         account::{
@@ -88,7 +84,7 @@ pub(crate) async fn confirm(
 ) -> Response {
     let (parts, body) = request.into_parts();
     let outcome = async {
-        let body = read_body(body, BODY_MAX, &app.body_budget).await?;
+        let body = read_body(&parts.headers, body, BODY_MAX, &app.body_budget).await?;
         let token = request_token(&parts.headers, &parts.uri, &body)?;
         redeem(&app, &token, &form_text(&parts.headers, &body), true, client).await
     };
@@ -198,9 +194,7 @@ fn form_text(headers: &HeaderMap, body: &[u8]) -> String {
 }
 
 fn sent_form<'a>(headers: &HeaderMap, body: &'a [u8]) -> Option<&'a str> {
-    let kind = headers.get(CONTENT_TYPE)?;
-    let is_form = kind.as_bytes().starts_with(b"application/x-www-form-urlencoded");
-    std::str::from_utf8(body).ok().filter(|_| is_form)
+    std::str::from_utf8(body).ok().filter(|_| is_form(headers))
 }
 
 /// Operation of GET in the `OpenAPI` document.

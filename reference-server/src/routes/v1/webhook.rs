@@ -23,7 +23,7 @@ use super::{
     document::{self, DocumentOptions},
 };
 use crate::{
-    api::{V1ErrorResponse, json, read_body},
+    api::{ENCODED_BODY, V1ErrorResponse, json, read_body},
     state::AppState,
 };
 
@@ -44,7 +44,7 @@ pub(crate) async fn stripe(
     }
     let (parts, body) = request.into_parts();
     let signature = signature(&parts.headers);
-    let body = read_body(body, EVENT_MAX, &app.body_budget).await?;
+    let body = read_body(&parts.headers, body, EVENT_MAX, &app.body_budget).await?;
     let payments = app.payments.clone();
     // A separate task, so that a disconnect does not interrupt the processing.
     let work = tokio::spawn(async move {
@@ -120,10 +120,8 @@ pub(crate) fn operation(_: &DocumentOptions<'_>) -> Value {
     document::body_denials(&mut responses, BODY_MAX);
     let large = format!("The body is too large: at most {EVENT_MAX} bytes are read.");
     responses["413"] = document::denial(413, "The event is too large.", &[("large", &large)], []);
-    if let Some(responses) = responses.as_object_mut() {
-        // The signature decides whether the body is an event, whatever its content type.
-        responses.remove("415");
-    }
+    // The signature decides whether the body is an event, whatever its content type.
+    responses["415"] = document::denial(415, "The event is compressed.", &[("encoded", ENCODED_BODY)], []);
     json!({
         "operationId": "takeStripeEvent",
         "tags": ["payments"],

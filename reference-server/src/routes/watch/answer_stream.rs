@@ -1,7 +1,7 @@
 //! Answer to a visitor's question as Server-Sent Events.
 //!
-//! `sentence` events have a verified sentence. The last event is `answer`, which says whether the transcript answers the
-//! question, or `error` with a `detail`.
+//! `sentence` events have a verified sentence. The last event is `answer`, which says whether the transcript answers
+//! the question, or `error` with a `detail`.
 
 use std::{
     convert::Infallible,
@@ -78,8 +78,8 @@ fn sentence_event(sentence: &Sentence) -> Bytes {
     event("sentence", &json!({ "text": sentence.text }))
 }
 
-/// Streams the answer to a question. If the model fails before its first sentence, the transcript's own passages are the
-/// answer: the question is counted already.
+/// Streams the answer to a question. If the model fails before its first sentence, the transcript's own passages are
+/// the answer: the question is counted already.
 pub(super) fn stream_answer(
     context: PageContext,
     chat: &Chat,

@@ -1,7 +1,7 @@
 //! Questions of visitors: `POST …/ask`, from the script of the page, or from its form without scripts.
 //!
-//! The script sends the solution of a challenge, and its answer may come from the chat model. Without scripts there is no
-//! challenge: the answer consists of the transcript's own passages, which cost the operator nothing.
+//! The script sends the solution of a challenge, and its answer may come from the chat model. Without scripts there is
+//! no challenge: the answer consists of the transcript's own passages, which cost the operator nothing.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ use super::{
     transcribe::{VISITOR_COOKIE, check_same_origin, no_store, no_video, set_visitor_cookie},
 };
 use crate::{
-    api::{ClientAddress, ProblemResponse, ResponseFormat, content_type, cookie, counted, read_body},
+    api::{ClientAddress, ProblemResponse, ResponseFormat, cookie, counted, is_form, read_body},
     page::{self, PageContext, question::PageAnswer, transcript::page_segment},
     response_cache::{ResponseVariant, rendered_length},
     routes::{
@@ -41,9 +41,6 @@ use crate::{
 const BODY_MAX: usize = 16 * 1024;
 /// Limit of a form, in bytes: the longest question, with each byte escaped.
 const FORM_MAX: usize = 32 * 1024;
-
-/// Media type of a form.
-const FORM: &str = "application/x-www-form-urlencoded";
 
 /// Body sent by the script.
 #[derive(Deserialize)]
@@ -63,11 +60,9 @@ pub(crate) async fn answer(
 ) -> Result<Response, ProblemResponse> {
     let (head, body) = request.into_parts();
     let video = video(&app, path)?;
-    match content_type(&head.headers) {
-        Some(kind) if kind.eq_ignore_ascii_case(FORM.as_bytes()) => {
-            answer_form(&app, client, &context, video, (head, body)).await
-        }
-        _ => answer_script(&app, client, context, video, (head, body)).await,
+    match is_form(&head.headers) {
+        true => answer_form(&app, client, &context, video, (head, body)).await,
+        false => answer_script(&app, client, context, video, (head, body)).await,
     }
 }
 
@@ -99,7 +94,7 @@ async fn answer_script(
     (head, body): (Parts, Body),
 ) -> Result<Response, ProblemResponse> {
     check_same_origin(&head.headers)?;
-    let body = read_body(body, BODY_MAX, &app.body_budget).await?;
+    let body = read_body(&head.headers, body, BODY_MAX, &app.body_budget).await?;
     let body: QuestionBody = serde_json::from_slice(&body).map_err(|_| {
         ProblemResponse::bad("body", "it must be JSON like {\"question\": \"…\", \"altcha\": \"…\"}")
     })?;
@@ -136,7 +131,7 @@ async fn answer_form(
         let detail = context.text("account.foreign");
         return Err(ProblemResponse::new(StatusCode::FORBIDDEN, detail));
     }
-    let body = read_body(body, FORM_MAX, &app.body_budget).await?;
+    let body = read_body(&head.headers, body, FORM_MAX, &app.body_budget).await?;
     let question = url::form_urlencoded::parse(&body)
         .find_map(|(name, value)| (name == "question").then(|| value.into_owned()))
         .unwrap_or_default();

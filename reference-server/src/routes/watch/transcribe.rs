@@ -77,7 +77,7 @@ pub(crate) async fn transcribe(
     let link = parse_path(path).ok_or_else(no_video)?;
     let headers = &parts.headers;
     check_same_origin(headers)?;
-    let body = read_body(body, BODY_MAX, &app.body_budget).await?;
+    let body = read_body(headers, body, BODY_MAX, &app.body_budget).await?;
     let form: TranscribeForm = serde_json::from_slice(&body).map_err(|_| {
         ProblemResponse::bad("body", "it must be JSON like {\"altcha\": \"…\"}, with the solved challenge")
     })?;

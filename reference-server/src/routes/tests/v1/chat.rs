@@ -290,7 +290,8 @@ impl ChatModel for FailingModel {
     }
 }
 
-/// A client can cause an unreadable answer: it is free, but the calls of the model are limited. An outage is not counted.
+/// A client can cause an unreadable answer: it is free, but the calls of the model are limited. An outage is not
+/// counted.
 #[tokio::test]
 async fn chat_unreadable_answer_is_free_and_limited() {
     let is_down = Arc::new(AtomicBool::new(true));

@@ -124,10 +124,13 @@ async fn verify_post_accepts_form_json_and_query() {
         let verified = post(&service, headers, &body).await;
         assert_eq!(verified.status, 200, "{verified:?}");
     }
+    let (upper_case, other) = (FORM.1.to_uppercase(), format!("{}x", FORM.1));
     for (headers, body, status, begins) in [
         (&[FORM][..], "", 400, "token: it is missing"),
         (&[FORM], "token=", 400, "token: it is missing"),
         (&[FORM], "token=a&token=b", 400, "token: it is there more than once"),
+        (&[(FORM.0, upper_case.as_str())], "token=", 400, "token: it is missing"),
+        (&[(FORM.0, other.as_str())], "token=", 415, "The body must be JSON"),
         (&[json], "{}", 400, "token: it is missing"),
         (&[json], "{\"token\": 1}", 400, "token: it must be a string"),
         (&[("content-type", "text/plain")], "x", 415, "The body must be JSON"),

@@ -12,7 +12,7 @@ use transcript_core::{
         lookup::Segment,
         v1::{
             AccountInfo, ChatAnswer, ChatBalance, ChatCitation, ChatQuestion, ChatRole, ChatTurn,
-            CreditsCheckout, ErrorBody, PlanCheckout, RegisterRequest, RegisterResponse, RotateKeyResponse,
+            CreditsCheckout, PlanCheckout, RegisterRequest, RegisterResponse, RotateKeyResponse,
             VerifyResponse, VideoTranscript,
         },
     },
@@ -137,10 +137,6 @@ pub(crate) fn order() -> String {
 
 fn sandbox(options: &AccountsOptions) -> String {
     format!("{}/checkout/{}/sandbox?token={}", options.base_url, order(), "0".repeat(64))
-}
-
-pub(crate) fn error(code: u16, message: &str) -> Value {
-    value(ErrorBody::new(message, code))
 }
 
 fn key(digit: char) -> String {

@@ -3,13 +3,13 @@
 pub(crate) mod examples;
 pub(crate) mod parameters;
 
-use serde_json::{Map, Value, json};
-use transcript_core::{headers, wire::v1::ErrorBody};
+use serde_json::{Value, json};
+use transcript_core::headers;
 
 use crate::routes::document;
 pub(crate) use crate::routes::document::{
-    DocumentOptions, ResponseHeader, content_encoding, example, foreign_page, json_body, optional_header,
-    page_body, vary,
+    DocumentOptions, ResponseHeader, content_encoding, denial, example, foreign_page, json_body,
+    optional_header, page_body, vary,
 };
 
 /// Header of the v1 API with its schema.
@@ -18,16 +18,13 @@ pub(crate) struct KnownHeader {
     schema: fn() -> Value,
 }
 
-/// Header `X-Cache`.
 pub(crate) const X_CACHE: KnownHeader =
     KnownHeader { name: headers::X_CACHE, schema: || json!({ "type": "string", "enum": ["HIT", "MISS"] }) };
-/// Header `X-Credits-Remaining`.
 pub(crate) const X_CREDITS_REMAINING: KnownHeader = KnownHeader {
     name: headers::X_CREDITS_REMAINING,
     schema: || json!({ "type": "integer", "minimum": 0, "examples": [199] }),
 };
 
-/// Header `X-Failure-Detail`.
 const X_FAILURE_DETAIL: KnownHeader = KnownHeader {
     name: headers::X_FAILURE_DETAIL,
     schema: || json!({ "type": "string", "pattern": "^[a-z_]{1,32}$" }),
@@ -51,20 +48,6 @@ pub(crate) fn answer(
 ) -> Value {
     let headers = std::iter::once(document::cache_control(&["no-store"])).chain(headers);
     document::answer(description, content, headers)
-}
-
-/// Error (specification 7.2): `{error, code}`.
-pub(crate) fn denial(
-    status: u16,
-    description: &str,
-    messages: &[(&str, &str)],
-    headers: impl IntoIterator<Item = ResponseHeader>,
-) -> Value {
-    let named: Map<String, Value> = messages
-        .iter()
-        .map(|(name, message)| ((*name).to_owned(), json!({ "value": examples::error(status, message) })))
-        .collect();
-    answer(description, json_body::<ErrorBody>(Value::Object(named)), headers)
 }
 
 /// Response 401.
@@ -125,7 +108,10 @@ pub(crate) fn rate_limit() -> impl Iterator<Item = ResponseHeader> {
         (headers::RATE_LIMIT_POLICY, optional_header("Requests (q) per window of seconds (w).", policy)),
         (
             headers::RATE_LIMIT,
-            optional_header("Remaining requests (r), and seconds until more are admitted (t).", state),
+            optional_header(
+                "Remaining requests (r), and seconds until all are available, on a 429 until one is (t).",
+                state,
+            ),
         ),
     ]
     .into_iter()

@@ -92,7 +92,6 @@ pub(crate) fn token() -> Value {
     })
 }
 
-/// Body with the token.
 pub(crate) fn token_body() -> Value {
     json!({
         "schema": {

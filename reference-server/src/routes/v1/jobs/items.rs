@@ -75,7 +75,6 @@ impl ItemReader {
         self.app.accounts.jobs.languages_instead(&self.job, item).await
     }
 
-    /// The transcript of an item.
     pub(super) async fn transcript(&self, item: &JobItem) -> Result<ItemTranscript, V1Error> {
         self.app.accounts.jobs.transcript(&self.job, item).await
     }

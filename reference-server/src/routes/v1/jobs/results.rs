@@ -45,7 +45,6 @@ const LINES_PER_PAGE: (u32, u32) = (u32::MAX, u32::MAX);
 /// The media type of lines.
 const JSON_LINES: &str = "application/x-ndjson";
 
-/// Form of the results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ResultsForm {
     /// A page as JSON.
@@ -90,7 +89,8 @@ pub(crate) async fn results(
     let body = match form {
         ResultsForm::Files(format) => ZipBody::new(items, context, format, from, limit).into_body(),
         ResultsForm::Page | ResultsForm::Lines => {
-            ResultsBody { items, is_lines: form == ResultsForm::Lines, state: BodyState::Start }.into_body()
+            ResultsBody { items, is_lines: form == ResultsForm::Lines, state: ResultsBodyState::Start }
+                .into_body()
         }
     };
     let mut response = body.into_response();
@@ -129,11 +129,11 @@ fn page(query: &str, is_lines: bool) -> Result<(ResultsForm, u64, u32), V1ErrorR
 struct ResultsBody {
     items: ItemReader,
     is_lines: bool,
-    state: BodyState,
+    state: ResultsBodyState,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum BodyState {
+enum ResultsBodyState {
     /// Nothing was sent.
     Start,
     /// The next item is the first.
@@ -156,8 +156,8 @@ impl ResultsBody {
 
     /// The next part of the body; `None` at its end.
     async fn next_part(&mut self) -> Result<Option<Bytes>, V1Error> {
-        if self.state == BodyState::Start {
-            self.state = BodyState::First;
+        if self.state == ResultsBodyState::Start {
+            self.state = ResultsBodyState::First;
             if !self.is_lines {
                 let page = JobResults {
                     job_id: self.items.job().id.as_str().to_owned(),
@@ -171,9 +171,9 @@ impl ResultsBody {
         }
         match self.items.next().await? {
             Some(item) => self.item(&item).await.map(Some),
-            None if self.state == BodyState::End || self.is_lines => Ok(None),
+            None if self.state == ResultsBodyState::End || self.is_lines => Ok(None),
             None => {
-                self.state = BodyState::End;
+                self.state = ResultsBodyState::End;
                 Ok(Some(Bytes::from_static(b"]}")))
             }
         }
@@ -185,7 +185,7 @@ impl ResultsBody {
         let tag = self.items.job().language.as_deref().and_then(|lang| LanguageTag::parse(lang).ok());
         let languages = self.items.languages_instead(item).await;
         let result = JobResult::new(item, found.loss()).with_languages(&languages);
-        let (is_lines, is_first) = (self.is_lines, self.state == BodyState::First);
+        let (is_lines, is_first) = (self.is_lines, self.state == ResultsBodyState::First);
         let form = ResponseVariant::plain(ResponseFormat::Json, None);
         let length = found.stored().map_or(0, |stored| rendered_length(stored, form));
         // The JSON of the transcript is copied into that of the item. A small one is rendered without a reservation.
@@ -203,7 +203,7 @@ impl ResultsBody {
         };
         let budget = self.items.app().account_budget.clone();
         let (json, reserved) = budget.build(bytes, render).await.map_err(|refusal| unbuilt(&refusal))?;
-        self.state = BodyState::Items;
+        self.state = ResultsBodyState::Items;
         Ok(budget.sent_bytes(json.map_err(|_| unreadable())?, reserved))
     }
 }

@@ -141,11 +141,11 @@ pub(super) struct ZipBody {
     sent: HashSet<u64>,
     /// Why delivered transcripts cannot be sent, by the position of the item.
     lost: HashMap<u64, ItemFailure>,
-    state: BodyState,
+    state: ZipBodyState,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum BodyState {
+enum ZipBodyState {
     Files,
     Failures,
     End,
@@ -170,7 +170,7 @@ impl ZipBody {
             written,
             sent: HashSet::new(),
             lost: HashMap::new(),
-            state: BodyState::Files,
+            state: ZipBodyState::Files,
         }
     }
 
@@ -185,7 +185,7 @@ impl ZipBody {
 
     /// The next part of the body; `None` at its end.
     async fn next_part(&mut self) -> Result<Option<Bytes>, V1Error> {
-        if self.state == BodyState::Files {
+        if self.state == ZipBodyState::Files {
             while let Some(item) = self.items.next().await? {
                 match self.items.transcript(&item).await? {
                     ItemTranscript::Delivered(stored) => return self.file(&item, stored).await.map(Some),
@@ -195,18 +195,18 @@ impl ZipBody {
                     ItemTranscript::Undelivered => {}
                 }
             }
-            self.state = BodyState::Failures;
+            self.state = ZipBodyState::Failures;
             self.write(|writer| {
                 writer.start_file(FAILURES, options())?;
                 writer.write_all(FAILURES_HEADER.as_bytes())
             })?;
         }
-        if self.state == BodyState::End {
+        if self.state == ZipBodyState::End {
             return Ok(None);
         }
         let rows = self.failures().await?;
         if rows.is_empty() {
-            self.state = BodyState::End;
+            self.state = ZipBodyState::End;
             let writer = self.writer.take().ok_or_else(unwritten)?;
             writer.finish().map_err(|error| failed(&error))?;
         } else {
