@@ -58,6 +58,17 @@ fn messages_of_failures_do_not_say_that_nothing_was_counted() {
     }
 }
 
+/// A line must not begin with a punctuation mark.
+#[test]
+fn messages_french_punctuation_has_no_break_space() {
+    let french = Messages::parse(SOURCES[3]).unwrap();
+    for key in french.keys() {
+        let text = french.find(key).unwrap();
+        let breaks = [" :", " ;", " ?", " !", " »", " %", "« "].into_iter().any(|mark| text.contains(mark));
+        assert!(!breaks, "{key}: {text}");
+    }
+}
+
 #[test]
 fn messages_code_names_exactly_the_messages_of_the_file() {
     let english = Messages::parse(SOURCES[0]).unwrap();
