@@ -95,7 +95,8 @@ pub(crate) fn put_hour_request(number: u64) -> Result<PutRequest> {
     Ok(as_default(speech(number, 1_380)?))
 }
 
-fn as_default(transcript: Transcript) -> PutRequest {
+/// The request that archives a transcript as its video's default.
+pub(crate) fn as_default(transcript: Transcript) -> PutRequest {
     PutRequest {
         video: transcript.video.clone(),
         selectors: vec![TrackSelector::Default],

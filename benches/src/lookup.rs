@@ -34,8 +34,8 @@ pub(crate) struct LookupRound {
     pub(crate) per_second: f64,
 }
 
-/// Puts this many transcripts into the archive of a data folder, and into its search index: a server would build that in
-/// the background of what is measured.
+/// Puts this many transcripts into the archive of a data folder, and into its search index: a server would build that
+/// in the background of what is measured.
 pub(crate) async fn fill(data: &Path, videos: u64) -> Result<()> {
     let archive = SqliteArchive::open(SqliteOptions::new(data.join("archive.db"))).await?;
     for some in (0..videos).collect::<Vec<_>>().chunks(64) {

@@ -2,12 +2,10 @@
 //!
 //! Enough words are random to make the text as hard to compress as prose.
 
-use std::{collections::HashMap, sync::Arc};
+use std::collections::HashMap;
 
 use anyhow::Result;
 use transcript_core::{
-    Timestamp,
-    archive::{PutRequest, TrackSelector},
     transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript},
     video::{Platform, VideoId},
 };
@@ -126,18 +124,4 @@ pub(crate) fn video(number: u64) -> Result<VideoId> {
     // Like the platform's ids, these are in no order.
     let mixed = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
     Ok(VideoId::new(Platform::YouTube, &format!("{:04x}{number:07}", mixed >> 48))?)
-}
-
-/// Archives a transcript as its video's default.
-pub(crate) fn put_request(transcript: Transcript) -> PutRequest {
-    PutRequest {
-        video: transcript.video.clone(),
-        selectors: vec![TrackSelector::Default],
-        known_tracks: vec![transcript.track.clone()],
-        transcript: Arc::new(transcript),
-        metadata: Default::default(),
-        parser_version: 1,
-        replace: false,
-        now: Timestamp::from_millis(1_795_132_800_000),
-    }
 }

@@ -5,7 +5,7 @@ import { assertClean, assert, open, play } from "./walk.mjs";
 const { FOUR_HOURS } = process.env;
 // A task that is longer keeps the page from responding, in milliseconds.
 const LONG_TASK_MS = 50;
-// Each is found by one search, which is a task of its own.
+// Each search is a separate task.
 const SEARCHES = [["a", /^1 of 2000\+$/], ["lantern", /^1 of 480$/], ["THE LOG SAYS", /^1 of 480$/], ["xylophone", /^Not/]];
 
 await play(async (browser) => {

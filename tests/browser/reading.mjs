@@ -188,7 +188,7 @@ await play(async (browser) => {
   assert.equal(new URL(page.url()).search, "");
 
   // The key can be switched off, and stays so on the next page.
-  const setting = page.getByLabel("The key / leads to the search");
+  const setting = page.getByLabel("Press / to go to the search");
   const pressed = async () => {
     await page.evaluate("document.activeElement.blur()");
     await page.keyboard.press("/");

@@ -21,9 +21,9 @@ use transcript_core::{
 };
 
 use crate::{
-    corpus::{Lcg, into_page_cache},
+    corpus::{Lcg, as_default, into_page_cache},
     http_client::{HttpClient, get},
-    markov_text::{MarkovText, TalkSurprise, put_request, video},
+    markov_text::{MarkovText, TalkSurprise, video},
     process::{BenchServer, new_key, serve},
     report::{Goal, line, median, ratio},
 };
@@ -112,7 +112,7 @@ async fn fill_archive(data: &Path, size: u64, is_cold: bool) -> Result<PathBuf> 
                 missing.push(number);
             }
         }
-        let transcript = |number| Ok(put_request(talk.transcript(number, CAPTIONS, TalkSurprise::Many)?));
+        let transcript = |number| Ok(as_default(talk.transcript(number, CAPTIONS, TalkSurprise::Many)?));
         put_all(&archive, missing.into_iter().map(transcript)).await?;
         let rate = (size - stats.transcripts) as f64 / started.elapsed().as_secs_f64();
         line(&format!("{size} archived"), rate, "a second");

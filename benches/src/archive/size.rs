@@ -16,7 +16,8 @@ use transcript_core::{
 
 use super::{compact, put_all};
 use crate::{
-    markov_text::{MarkovText, TalkSurprise, put_request, video},
+    corpus::as_default,
+    markov_text::{MarkovText, TalkSurprise, video},
     report::{Goal, line, ratio},
 };
 
@@ -80,7 +81,7 @@ async fn print_words(folder: &Path, transcript: &Transcript) -> Result<()> {
     let mut bytes = Vec::new();
     for (name, transcript) in [("bare", without_words(transcript.clone())), ("words", transcript.clone())] {
         let archive = SqliteArchive::open(SqliteOptions::new(folder.join(format!("{name}.db")))).await?;
-        archive.put(put_request(transcript)).await?;
+        archive.put(as_default(transcript)).await?;
         let before = archive.stats().await?.bytes;
         compact(&archive).await?;
         bytes.push([before, archive.stats().await?.bytes]);
@@ -158,7 +159,7 @@ pub(super) async fn run(folder: &Path) -> Result<()> {
         .iter()
         .map(|talk| anyhow::Ok(segments::write(&talk.segments)?.len()))
         .sum::<Result<_>>()?;
-    put_all(&archive, transcripts.into_iter().map(|talk| Ok(put_request(talk)))).await?;
+    put_all(&archive, transcripts.into_iter().map(|talk| Ok(as_default(talk)))).await?;
     archive.close().await;
     let before = used_bytes(&file)?;
     let archive = SqliteArchive::open(SqliteOptions::new(&file)).await?;

@@ -8,7 +8,10 @@ use transcript_core::{
 };
 
 use super::languages::{CorpusLanguage, languages};
-use crate::{corpus::Lcg, markov_text};
+use crate::{
+    corpus::{Lcg, as_default},
+    markov_text,
+};
 
 /// Segments of a talk, and words of a segment: half a minute.
 const SEGMENTS: u64 = 12;
@@ -111,7 +114,7 @@ impl Talks {
     pub(super) fn put_request(&self, number: u64) -> Result<PutRequest> {
         let lines = self.lines(number).into_iter().zip(0..);
         let track = TrackInfo::new(LanguageTag::parse(self.language_of(number))?, TrackKind::Generated);
-        Ok(markov_text::put_request(Transcript {
+        Ok(as_default(Transcript {
             video: markov_text::video(number)?,
             title: None,
             author: None,

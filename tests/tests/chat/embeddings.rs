@@ -1,7 +1,7 @@
 //! Search by meaning: the embeddings service over HTTP, and the quality of answers with two real models.
 //!
-//! `VERBATIM_EMBEDDINGS_ALL=1 cargo test -p verbatim-tests --test all chat::embeddings -- --nocapture` prints the figures
-//! of `docs/chat.md`. Without the variable, fewer talks are measured.
+//! `VERBATIM_EMBEDDINGS_ALL=1 cargo test -p verbatim-tests --test all chat::embeddings -- --nocapture` prints the
+//! figures of `docs/chat.md`. Without the variable, fewer talks are measured.
 #![expect(clippy::print_stdout, reason = "the test exists to print figures")]
 
 use std::{

@@ -10,21 +10,11 @@ use super::{
     provider::day,
 };
 use crate::simulation::{
-    fault_plan::{FaultKind, FaultPlan},
+    fault_plan::{FaultPlan, InjectedFault, every_nth_call},
     store_gate::CrashPoint,
 };
 
-/// Upper bound of the calls of a story.
-const CALLS_MAX: u64 = 1_000;
-
 type FaultStory = for<'a> fn(&'a PaymentFixture) -> BoxFuture<'a, ()>;
-
-/// What happens at one call.
-#[derive(Clone, Copy, Debug)]
-enum InjectedFault {
-    Fault(FaultKind),
-    Crash { after_effect: bool },
-}
 
 /// Runs a story with a fault at the n-th call; returns its end state, and whether the fault was injected.
 fn run_story(story: FaultStory, injected: Option<(u64, InjectedFault)>) -> (PaymentResult, bool) {
@@ -47,19 +37,11 @@ fn run_story(story: FaultStory, injected: Option<(u64, InjectedFault)>) -> (Paym
 /// Runs a story with later and later faults, until the fault comes after the last call; returns its end state.
 fn check_story(story: FaultStory) -> PaymentResult {
     let (expect, _) = run_story(story, None);
-    let crashes = [true, false].map(|after_effect| InjectedFault::Crash { after_effect });
-    for injected in FaultKind::ALL.map(InjectedFault::Fault).into_iter().chain(crashes) {
-        let mut calls = 0;
-        for n in 1..CALLS_MAX {
-            let (end, fault_injected) = run_story(story, Some((n, injected)));
-            assert_eq!(end, expect, "call {n}, {injected:?}");
-            if !fault_injected {
-                break;
-            }
-            calls = n;
-        }
-        assert!((2..CALLS_MAX - 1).contains(&calls), "a story must make calls and end: {calls}");
-    }
+    every_nth_call(2..=998, |n, injected| {
+        let (end, fault_injected) = run_story(story, Some((n, injected)));
+        assert_eq!(end, expect, "call {n}, {injected:?}");
+        fault_injected
+    });
     expect
 }
 

@@ -8,6 +8,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, ensure};
+use futures_util::future::try_join_all;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tempfile::TempDir;
 use tokio::{
@@ -187,6 +188,28 @@ async fn large_responses_that_are_not_read_take_bounded_memory() -> Result<()> {
     ensure!(server.get("/api/transcript?v=dyke-walk-0").await?.status == 200);
     drop(streams);
     wait_until("the memory is not returned", async || Ok(server.get(LOOKUP).await?.status == 200)).await
+}
+
+/// Requests for parts of a long transcript, each another one: few of them hold the decoded transcript at a time.
+///
+/// Prints the memory; see decision 0053.
+#[tokio::test(flavor = "multi_thread")]
+async fn views_of_long_transcript_take_bounded_memory() -> Result<()> {
+    const REQUESTS: usize = 200;
+    let data = TempDir::new()?;
+    import_large_transcript(&data)?;
+    // Indexing the transcript takes memory too; this test measures responses.
+    let server = ServerFixture::start(&data, &[("VERBATIM_SEARCH__ACCESS", "off")])?;
+    let page = |length: usize| format!("{LOOKUP}&maxChars={length}");
+    ensure!(server.get(&page(1_000)).await?.status == 200);
+    let (before, _) = memory_mib(&server)?;
+    let views = (1..=REQUESTS).map(|n| page(1_000 + n));
+    let statuses = try_join_all(views.map(async |view| anyhow::Ok(server.get(&view).await?.status))).await?;
+    let (_, peak) = memory_mib(&server)?;
+    eprintln!("{REQUESTS} views: {before} MiB before, {peak} MiB peak");
+    ensure!(statuses.iter().all(|status| *status == 200), "{statuses:?}");
+    ensure!(peak < before + 150, "{before} MiB before, {peak} MiB at the peak");
+    Ok(())
 }
 
 /// Connects from another address of the loopback network.

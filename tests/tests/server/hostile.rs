@@ -9,7 +9,7 @@ use tokio::{
     net::TcpStream,
 };
 
-use super::harness::ServerFixture;
+use super::harness::{ServerFixture, run_ok, verbatim};
 
 /// Sends bytes over a new connection and reads until it is closed or idle for ten seconds.
 async fn send_raw(server: &ServerFixture, bytes: &[u8]) -> Result<String> {
@@ -112,6 +112,50 @@ async fn oversized_head_or_body_is_rejected() -> Result<()> {
     }
     let other = [("content-type", "text/xml")];
     assert_eq!(server.send(http::Method::POST, "/api/keys", &other, "<a/>").await?.status, 415);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn request_body_compressed_is_415_in_form_of_api() -> Result<()> {
+    const FORM: &str = "application/x-www-form-urlencoded";
+    const JSON: &str = "application/json";
+    let data = TempDir::new()?;
+    let key = run_ok(verbatim(data.path(), &["accounts", "create", "shop", "--credits", "5"]), b"")?;
+    let server = ServerFixture::start(&data, &[])?;
+    let send = async |path: &str, kind: &str, coding: &str, body: &'static [u8]| {
+        let headers =
+            [("content-type", kind), ("content-encoding", coding), ("sec-fetch-site", "same-origin")];
+        server.send_as(key.trim(), http::Method::POST, path, &headers, body).await
+    };
+    let gzip: &[u8] = &[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3];
+    for (path, kind, code, expect) in [
+        ("/api/keys", JSON, "/status", 415),
+        ("/mcp", JSON, "/error/code", -32600),
+        ("/watch/video_site/dyke-walk-0/transcribe", JSON, "/status", 415),
+        ("/watch/video_site/dyke-walk-0/ask", JSON, "/status", 415),
+        ("/watch/video_site/dyke-walk-0/ask", FORM, "/status", 415),
+        ("/api/v1/register", JSON, "/code", 415),
+        ("/api/v1/verify", FORM, "/code", 415),
+        ("/api/v1/chat", JSON, "/code", 415),
+        ("/api/v1/jobs", JSON, "/code", 415),
+        ("/api/v1/buy-credits", JSON, "/code", 415),
+    ] {
+        let reply = send(path, kind, "gzip", gzip).await?;
+        let encodings = reply.header("accept-encoding");
+        assert_eq!((reply.status.as_u16(), encodings), (415, "identity"), "{path}: {}", reply.text());
+        assert_eq!(reply.json().pointer(code), Some(&expect.into()), "{path}: {}", reply.text());
+    }
+    for (path, kind, coding, body, expect) in [
+        ("/register", FORM, "gzip", gzip, (415, "identity")),
+        ("/api/keys", JSON, "identity, GZIP", b"{}", (415, "identity")),
+        ("/api/keys", JSON, "Identity", b"{}", (201, "")),
+        ("/api/keys", JSON, "gzip", b"", (201, "")),
+        // The header is for errors of the coding only (RFC 9110, 12.5.3).
+        ("/api/keys", "text/xml", "identity", b"<a/>", (415, "")),
+    ] {
+        let reply = send(path, kind, coding, body).await?;
+        assert_eq!((reply.status.as_u16(), reply.header("accept-encoding")), expect, "{path} {coding}");
+    }
     Ok(())
 }
 

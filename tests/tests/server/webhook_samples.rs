@@ -1,4 +1,5 @@
-//! The verification of webhooks: the samples of `docs/webhooks.md` and of the guide, unchanged, and `verbatim webhook verify`.
+//! The verification of webhooks: the samples of `docs/webhooks.md` and of the guide, unchanged, and
+//! `verbatim webhook verify`.
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,6 @@
 //! Which storage calls fail, and how: drawn from the seed, or planned for the n-th call.
 
-use std::time::Duration;
+use std::{ops::RangeInclusive, time::Duration};
 
 use transcript_core::{Error, ErrorKind, Retry};
 
@@ -80,6 +80,25 @@ impl FaultKind {
                 CallFault { before, unstoppable: true, ..CallFault::hang(true) }
             }
         }
+    }
+}
+
+/// What happens at the n-th call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum InjectedFault {
+    Fault(FaultKind),
+    Crash { after_effect: bool },
+}
+
+/// Runs a story with each fault at the n-th call, for n = 1, 2, …, until `run` returns that none was injected.
+///
+/// The story must make as many calls as `calls` contains.
+pub(crate) fn every_nth_call(calls: RangeInclusive<u64>, mut run: impl FnMut(u64, InjectedFault) -> bool) {
+    let faults = FaultKind::ALL.map(InjectedFault::Fault);
+    let crashes = [false, true].map(|after_effect| InjectedFault::Crash { after_effect });
+    for injected in faults.into_iter().chain(crashes) {
+        let count = (0..=*calls.end()).find(|count| !run(count + 1, injected));
+        assert!(count.is_some_and(|count| calls.contains(&count)), "{injected:?} at {count:?} calls");
     }
 }
 

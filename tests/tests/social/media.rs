@@ -35,9 +35,8 @@ fn clock() -> Arc<dyn Clock> {
 async fn find_media(source: &dyn MediaSource, id: &str) -> Result<Result<Media, SupplyError>> {
     let video = VideoId::new(source.platform(), id)?;
     let deadline = SystemClock::default().now().plus(Duration::from_secs(60));
-    Ok(source
-        .media(&SupplyRequest { video, selector: TrackSelector::Default, deadline }, &PatientMonitor)
-        .await)
+    let request = SupplyRequest { video, selector: TrackSelector::Default, deadline };
+    Ok(source.media(&request, &PatientMonitor::default()).await)
 }
 
 /// Downloads media into a file that has older content, and returns the file's content.
@@ -48,7 +47,7 @@ async fn download(
 ) -> Result<Result<Vec<u8>, SupplyError>> {
     let mut file = tokio::fs::File::from_std(tempfile::tempfile()?);
     file.write_all(b"older content that is longer than the downloaded file").await?;
-    let length = match media.download(http, &PatientMonitor, &mut file, max, TIMEOUT).await {
+    let length = match media.download(http, &PatientMonitor::default(), &mut file, max, TIMEOUT).await {
         Ok(length) => length,
         Err(error) => return Ok(Err(error)),
     };

@@ -72,7 +72,7 @@ pub(crate) async fn fetch_within(
     let video = VideoId::new(platform, video)?;
     let request =
         SupplyRequest { video, selector, deadline: verbatim::SystemClock::default().now().plus(timeout) };
-    Ok(supplier.supply(request, Arc::new(PatientMonitor)).await)
+    Ok(supplier.supply(request, Arc::new(PatientMonitor::default())).await)
 }
 
 /// Requests a video's default transcript through a transport with these options.

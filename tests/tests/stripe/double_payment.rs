@@ -48,6 +48,9 @@ async fn concurrent_servers_leave_at_most_one_open_session() {
             );
         }
         assert!(open_sessions(&fixture, &["order-1", "order-2"]) <= 1);
+        // Each may have closed the session of the other: the account can still subscribe.
+        fixture.subscribe("order-3", Plan::Starter).await;
+        assert_eq!(open_sessions(&fixture, &["order-1", "order-2", "order-3"]), 1);
     }
 }
 

@@ -3,16 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use anyhow::Result;
-use syn::{
-    Item, ItemMod, ItemUse, Macro,
-    visit::{self, Visit},
-};
 
 use super::{
     SourceFile, Violation,
-    functions::{attributes, is_test_only, parse},
+    functions::parse,
     none,
-    purity::{imports, line, test_modules},
+    purity::{for_each_path, test_modules},
     tree,
 };
 
@@ -86,69 +82,19 @@ struct ModuleImport {
     line: usize,
 }
 
-/// Collects the modules of the crate that a file names.
-struct ImportVisitor<'a> {
-    modules: &'a BTreeSet<String>,
-    /// Path of the module that is visited, from the root of the crate.
-    place: Vec<String>,
-    found: Vec<ModuleImport>,
-}
-
-impl ImportVisitor<'_> {
-    fn check_path(&mut self, path: &str, line: usize) {
-        let mut names = path.split("::").peekable();
-        let mut base: &[String] = match names.next() {
-            Some("crate") => &[],
-            Some("super") => self.place.split_last().map_or(&[], |(_, parents)| parents),
-            _ => return,
-        };
-        while names.next_if_eq(&"super").is_some() {
-            base = base.split_last().map_or(&[], |(_, parents)| parents);
-        }
-        // Below the root a path stays in its module.
-        let Some(module) = names.next().filter(|_| base.is_empty()) else { return };
-        // Other names of the root are its own items.
-        if self.modules.contains(module) && self.place.first().is_some_and(|own| own != module) {
-            self.found.push(ModuleImport { module: module.to_owned(), line });
-        }
+/// The module of the root that a path leads to, named in the module at `place`.
+fn root_module<'a>(path: &'a str, place: &[String]) -> Option<&'a str> {
+    let mut names = path.split("::").peekable();
+    let mut base: &[String] = match names.next()? {
+        "crate" => &[],
+        "super" => place.split_last().map_or(&[], |(_, parents)| parents),
+        _ => return None,
+    };
+    while names.next_if_eq(&"super").is_some() {
+        base = base.split_last().map_or(&[], |(_, parents)| parents);
     }
-}
-
-impl<'ast> Visit<'ast> for ImportVisitor<'_> {
-    fn visit_item(&mut self, item: &'ast Item) {
-        if !is_test_only(attributes(item)) {
-            visit::visit_item(self, item);
-        }
-    }
-
-    fn visit_item_mod(&mut self, item: &'ast ItemMod) {
-        self.place.push(item.ident.to_string());
-        visit::visit_item_mod(self, item);
-        self.place.pop();
-    }
-
-    fn visit_item_use(&mut self, item: &'ast ItemUse) {
-        let mut paths = Vec::new();
-        imports(&item.tree, "", &mut paths);
-        for path in paths {
-            self.check_path(&path, item.use_token.span.start().line);
-        }
-    }
-
-    fn visit_path(&mut self, path: &'ast syn::Path) {
-        let names: Vec<_> = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
-        self.check_path(&names.join("::"), line(path));
-        visit::visit_path(self, path);
-    }
-
-    fn visit_macro(&mut self, item: &'ast Macro) {
-        // The contents of a macro are not parsed; its text is searched for paths.
-        let text: String = item.tokens.to_string().split_whitespace().collect();
-        for path in text.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':')) {
-            self.check_path(path.trim_start_matches(':'), line(&item.path));
-        }
-        visit::visit_macro(self, item);
-    }
+    // Below the root a path stays in its module.
+    names.next().filter(|_| base.is_empty())
 }
 
 /// Module path of a file, from the root of the crate. The root itself has none.
@@ -161,10 +107,19 @@ fn module_path(folder: &str, path: &str) -> Vec<String> {
 /// The imports of a file from other modules of its crate.
 fn module_imports(folder: &str, source: &SourceFile, modules: &BTreeSet<String>) -> Vec<ModuleImport> {
     let Ok(file) = parse(source) else { return Vec::new() };
-    let mut visitor = ImportVisitor { modules, place: module_path(folder, &source.path), found: Vec::new() };
-    visitor.visit_file(&file);
-    visitor.found.dedup();
-    visitor.found
+    let own = module_path(folder, &source.path);
+    let mut found = Vec::new();
+    for_each_path(&file, |path, inner, line| {
+        let module = root_module(path, &[own.as_slice(), inner].concat());
+        // Other names of the root are its own items.
+        let is_other =
+            |module: &&str| modules.contains(*module) && own.first().is_some_and(|own| own != module);
+        if let Some(module) = module.filter(is_other) {
+            found.push(ModuleImport { module: module.to_owned(), line });
+        }
+    });
+    found.dedup();
+    found
 }
 
 fn violations(rule: &CrateLayers, sources: &[SourceFile]) -> Vec<Violation> {

@@ -57,32 +57,13 @@ fn forbidden(path: &str) -> Option<&'static str> {
         .copied()
 }
 
-struct NameVisitor<'a> {
-    source: &'a SourceFile,
-    // Whether `Instant` is tokio's, imported by the file.
-    timer: bool,
-    violations: Vec<Violation>,
-}
-
-impl NameVisitor<'_> {
-    fn check_path(&mut self, path: &str, line: usize) {
-        if self.timer && path == "Instant::now" {
-            return;
-        }
-        if let Some(name) = forbidden(path) {
-            let advice = format!("the core names {name}: pass it in through a trait (Clock, Random, a port)");
-            self.violations.push(self.source.violation(line, advice));
-        }
-    }
-}
-
 /// The line that a path begins on.
 pub(super) fn line(path: &syn::Path) -> usize {
     path.segments.first().map_or(1, |segment| segment.ident.span().start().line)
 }
 
 /// Every full path that a use declaration imports.
-pub(super) fn imports(tree: &UseTree, before: &str, found: &mut Vec<String>) {
+fn imports(tree: &UseTree, before: &str, found: &mut Vec<String>) {
     let join =
         |name: &syn::Ident| if before.is_empty() { name.to_string() } else { format!("{before}::{name}") };
     match tree {
@@ -96,34 +77,50 @@ pub(super) fn imports(tree: &UseTree, before: &str, found: &mut Vec<String>) {
     }
 }
 
-impl<'ast> Visit<'ast> for NameVisitor<'_> {
+/// Calls `check` with each path that a file names outside of tests, the modules of the file around it, and its line.
+pub(super) fn for_each_path(file: &syn::File, check: impl FnMut(&str, &[String], usize)) {
+    PathVisitor { modules: Vec::new(), check }.visit_file(file);
+}
+
+struct PathVisitor<F> {
+    modules: Vec<String>,
+    check: F,
+}
+
+impl<'ast, F: FnMut(&str, &[String], usize)> Visit<'ast> for PathVisitor<F> {
     fn visit_item(&mut self, item: &'ast Item) {
         if !is_test_only(attributes(item)) {
             visit::visit_item(self, item);
         }
     }
 
+    fn visit_item_mod(&mut self, item: &'ast ItemMod) {
+        self.modules.push(item.ident.to_string());
+        visit::visit_item_mod(self, item);
+        self.modules.pop();
+    }
+
     fn visit_item_use(&mut self, item: &'ast ItemUse) {
         let mut paths = Vec::new();
         imports(&item.tree, "", &mut paths);
-        self.timer |= paths.iter().any(|path| path == "tokio::time::Instant");
         for path in paths {
-            self.check_path(&path, item.use_token.span.start().line);
+            (self.check)(&path, &self.modules, item.use_token.span.start().line);
         }
     }
 
     fn visit_path(&mut self, path: &'ast syn::Path) {
         let names: Vec<_> = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
-        self.check_path(&names.join("::"), line(path));
+        (self.check)(&names.join("::"), &self.modules, line(path));
         visit::visit_path(self, path);
     }
 
     fn visit_macro(&mut self, item: &'ast Macro) {
-        // The contents of a macro are not parsed; its text is searched for whole names.
+        // The contents of a macro are not parsed; its text is searched for paths.
         let text: String = item.tokens.to_string().split_whitespace().collect();
         let paths = text.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':'));
+        let paths = paths.map(|path| path.trim_start_matches(':'));
         for path in paths.filter(|path| path.contains("::")) {
-            self.check_path(path, line(&item.path));
+            (self.check)(path, &self.modules, line(&item.path));
         }
         visit::visit_macro(self, item);
     }
@@ -134,9 +131,17 @@ fn impurities(source: &SourceFile) -> Vec<Violation> {
         Ok(file) => file,
         Err(violations) => return violations,
     };
-    let mut names = NameVisitor { source, timer: false, violations: Vec::new() };
-    names.visit_file(&file);
-    names.violations
+    let mut violations = Vec::new();
+    // Whether `Instant` is tokio's, imported by the file.
+    let mut is_timer = false;
+    for_each_path(&file, |path, _, line| {
+        is_timer |= path == "tokio::time::Instant";
+        if let Some(name) = forbidden(path).filter(|_| !is_timer || path != "Instant::now") {
+            let advice = format!("the core names {name}: pass it in through a trait (Clock, Random, a port)");
+            violations.push(source.violation(line, advice));
+        }
+    });
+    violations
 }
 
 /// The files that a file declares as modules for test builds only: `#[cfg(test)] mod tests;`.

@@ -1,4 +1,4 @@
-//! No postponed or unfinished work, no ignored tests, no paths or hosts of one machine.
+//! No postponed or unfinished work, no ignored tests, no paths or hosts of one machine, no long lines of comments.
 
 use anyhow::Result;
 use syn::{
@@ -93,6 +93,27 @@ fn registry_hosts(source: &SourceFile) -> Vec<Violation> {
         .collect()
 }
 
+/// The longest line of a comment, in characters. rustfmt does not wrap comments.
+const COMMENT_COLUMNS_MAX: usize = 120;
+
+fn long_comments(source: &SourceFile) -> Vec<Violation> {
+    let is_long = |text: &str| {
+        let comment = text.trim_start();
+        // A row of a table is one line.
+        text.chars().count() > COMMENT_COLUMNS_MAX
+            && comment.starts_with("//")
+            && !comment.trim_start_matches(['/', '!', ' ']).starts_with('|')
+    };
+    let advice = format!("break the comment after at most {COMMENT_COLUMNS_MAX} columns");
+    let long = source.lines().filter(|(_, text)| is_long(text));
+    long.map(|(line, _)| source.violation(line, advice.as_str())).collect()
+}
+
+#[test]
+fn tidy_comments_have_at_most_120_columns() -> Result<()> {
+    apply(SourceFile::is_rust, long_comments)
+}
+
 #[test]
 fn tidy_tree_has_no_postponed_work() -> Result<()> {
     let about = |source: &SourceFile| {
@@ -137,6 +158,13 @@ fn tidy_unfinished_code_is_reported() {
     check("#[test]\n#[ignore = \"slow\"]\nfn f() {}", &[2]);
     check("mod tests {\n    #[ignore]\n    fn f() {}\n}", &[2]);
     check("fn f() {\n    assert!(true, \"todo!\");\n}", &[]);
+}
+
+#[test]
+fn tidy_long_comment_is_reported() {
+    let check = |text: &str, lines: &[usize]| check_planted(long_comments, "a.rs", text, lines);
+    check(&format!("//! {}é\n    /// {}\n", "a".repeat(115), "a".repeat(113)), &[2]);
+    check(&format!("//! | {} |\nconst A: &str = \"{}\";\n", "a".repeat(120), "a".repeat(120)), &[]);
 }
 
 #[test]

@@ -45,7 +45,7 @@ async fn fetch(
     let selector = lang.map_or(TrackSelector::Default, TrackSelector::from_name);
     let deadline = SystemClock::default().now().plus(TIMEOUT);
     let request = SupplyRequest { video: VideoId::new(platform, video)?, selector, deadline };
-    Ok(supplier.supply(request, Arc::new(PatientMonitor)).await)
+    Ok(supplier.supply(request, Arc::new(PatientMonitor::default())).await)
 }
 
 /// yt-dlp and the platform's own supplier, behind the same proxy.
@@ -175,8 +175,9 @@ async fn ytdlp_media_equal_platform_media() -> Result<()> {
             selector: TrackSelector::Default,
             deadline: clock.now().plus(TIMEOUT),
         };
-        let found = YtDlpMedia::new(Arc::new(ytdlp), platform).media(&request, &PatientMonitor).await?;
-        let own = own.media(&request, &PatientMonitor).await?;
+        let monitor = PatientMonitor::default();
+        let found = YtDlpMedia::new(Arc::new(ytdlp), platform).media(&request, &monitor).await?;
+        let own = own.media(&request, &monitor).await?;
         ensure!((&found.title, found.duration_ms) == (&own.title, own.duration_ms), "{found:?}, {own:?}");
         // yt-dlp adds to the query of some addresses.
         let location = |url: &url::Url| (url.host_str().map(str::to_owned), url.path().to_owned());

@@ -15,20 +15,10 @@ use transcript_core::{
 use super::*;
 use crate::simulation::{
     accounts::{AccountOp, check_final},
-    fault_plan::FaultKind,
+    fault_plan::{InjectedFault, every_nth_call},
     store_gate::CrashPoint,
     world::CrashPlan,
 };
-
-/// Upper bound of the storage calls of a story.
-const CALLS_MAX: u64 = 2_000;
-
-/// What happens at the n-th call.
-#[derive(Clone, Copy, Debug)]
-enum InjectedFault {
-    Fault(FaultKind),
-    Crash { after_effect: bool },
-}
 
 /// State at the start of a story: an account with two credits, one without, and an archived video.
 #[derive(Clone, Debug)]
@@ -110,12 +100,7 @@ async fn set_up(life: ProcessLife) -> AccountFixture {
 
 /// Runs a story with later and later faults, until the fault comes after the last call.
 fn check_story(story: AccountStory) {
-    let faults = FaultKind::ALL.map(InjectedFault::Fault);
-    let crashes = [false, true].map(|after_effect| InjectedFault::Crash { after_effect });
-    for injected in faults.into_iter().chain(crashes) {
-        let calls = (1..CALLS_MAX).find(|n| !run_story(story, *n, injected));
-        assert!(calls.expect("a story must end") > 1, "the story makes no storage call");
-    }
+    every_nth_call(1..=1_998, |n, injected| run_story(story, n, injected));
 }
 
 #[test]

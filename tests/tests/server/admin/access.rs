@@ -101,6 +101,10 @@ async fn admin_body_is_not_read_without_token() -> Result<()> {
     let large = json!({ "label": "x".repeat(17 * 1024) });
     assert_eq!(admin.send("POST", "/admin/keys", large).await?.status, 413);
     let authorization = format!("Bearer {}", admin.token);
+    let headers = [("authorization", authorization.as_str()), ("content-encoding", "gzip")];
+    let encoded = send_once_with(&admin.address, Method::POST, "/admin/keys", &headers, "{}").await?;
+    assert_eq!((encoded.status.as_u16(), encoded.header("accept-encoding")), (415, "identity"));
+    assert_eq!(encoded.json()["code"], 415);
     let headers = [("authorization", authorization.as_str()), ("host", "attacker.example")];
     let other = send_once_with(&admin.address, Method::GET, "/admin/keys", &headers, "").await?;
     assert_eq!(other.status, 421, "a page of another host reaches the admin API");

@@ -269,7 +269,8 @@ impl CrashClient {
         }
     }
 
-    /// Records the server of a fetch that outlived its request, once per video. A fetch of a second server is charged, too.
+    /// Records the server of a fetch that outlived its request, once per video. A fetch of a second server is charged,
+    /// too.
     fn record_fetch_left(&mut self, video: &str) {
         let tally = self.history.credit(video);
         let is_second = !tally.outlasted.is_empty() && !tally.outlasted.contains_key(&self.server);
@@ -374,8 +375,8 @@ impl CrashClient {
                 }
                 return Ok(AttemptedCall::Pending);
             }
-            // Nothing was stored under the key, so the key is unused. A fetch that outlasted the wait may be charged all
-            // the same; the next delivery is prepaid then.
+            // Nothing was stored under the key, so the key is unused. A fetch that outlasted the wait may be charged
+            // all the same; the next delivery is prepaid then.
             _ => {
                 if is_doubtful {
                     self.history.credit(&video).possible += 1;

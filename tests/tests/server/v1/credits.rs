@@ -294,8 +294,8 @@ async fn credits_killed_server_charges_each_delivery_once() -> Result<()> {
         .await?;
     }
     let paid_videos = self::paid_videos(&data, &key).await?;
-    // A killed server leaves holds open, which return their credits when they expire, a minute later. A repeated request
-    // opens another hold.
+    // A killed server leaves holds open, which return their credits when they expire, a minute later. A repeated
+    // request opens another hold.
     wait_until("more credits are held than were paid", async || {
         tokio::time::sleep(Duration::from_millis(500)).await;
         Ok(remaining_credits(&server, &key).await? == 1_000 - paid_videos.len() as u64)

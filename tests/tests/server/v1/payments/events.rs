@@ -73,6 +73,9 @@ async fn events_forged_stale_or_changed_change_nothing() -> Result<()> {
     let unsigned =
         fixture.server.send(Method::POST, "/api/v1/webhooks/stripe", &[], event.body.clone()).await?;
     assert_eq!(unsigned.json()["error"], "The event was rejected: the header Stripe-Signature is missing.");
+    let (path, encoded) = ("/api/v1/webhooks/stripe", [("content-encoding", "gzip")]);
+    let refused = fixture.server.send(Method::POST, path, &encoded, event.body.clone()).await?;
+    assert_eq!((refused.status.as_u16(), refused.header("accept-encoding")), (415, "identity"));
     let huge = "x".repeat(2 << 20);
     // The server may close the connection before the whole body is sent.
     if let Ok(refused) = send_event(&fixture.server, &sign(&huge, SECRET, now_s()), huge).await {
