@@ -1,6 +1,6 @@
 //! Shared state of the routes.
 
-use std::{path::PathBuf, pin::pin, sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use http::StatusCode;
 use tokio::{
@@ -39,8 +39,6 @@ pub(crate) const SEARCH_PLACES: usize = 4;
 const READ_PLACES: usize = 16;
 /// Longest wait for a place among searches, and among reads.
 const PLACE_WAIT_MAX: Duration = Duration::from_secs(10);
-/// A read that takes longer gives its place to the next one: the archive is slow, and nothing is decoded yet.
-const READ_PLACE_HELD_MAX: Duration = Duration::from_millis(500);
 
 /// A quarter of the memory of large bodies is kept for requests of the v1 API: others may hold theirs for minutes.
 const KEPT_DIVISOR: u64 = 4;
@@ -77,7 +75,7 @@ pub(crate) struct AppState {
     pub(crate) search_access: SearchAccess,
     /// Places of the searches of the archive; see [`wait_for_place`].
     pub(crate) search_places: Arc<Semaphore>,
-    /// Places of the reads of archived transcripts; see [`AppState::read_in_place`].
+    /// Places of the reads of archived transcripts; see [`AppState::read_place`].
     read_places: Arc<Semaphore>,
     /// What all pages have in common.
     pub(crate) site: Arc<Site>,
@@ -142,27 +140,17 @@ impl AppState {
         }
     }
 
-    /// Reads an archived transcript when there is a place for it, which is held until the returned permit is dropped.
+    /// Waits for a place to read an archived transcript, which is held until the last clone of the permit is dropped.
     ///
-    /// Whatever is built from the transcript keeps the permit: a decoded transcript takes memory that nothing counts.
-    /// A slow read loses its place, and has no permit.
+    /// Whoever has the transcript keeps a clone: a decoded transcript takes memory that nothing counts.
     ///
     /// # Errors
     /// 503 if no place becomes free in time.
-    pub(crate) async fn read_in_place<T>(
-        &self,
-        read: impl Future<Output = T>,
-    ) -> Result<(T, Option<OwnedSemaphorePermit>), ProblemResponse> {
-        let place = wait_for_place(&self.read_places).await.ok_or_else(|| {
+    pub(crate) async fn read_place(&self) -> Result<Arc<OwnedSemaphorePermit>, ProblemResponse> {
+        wait_for_place(&self.read_places).await.map(Arc::new).ok_or_else(|| {
             let detail = "The server is reading other transcripts. Retry in a few seconds.";
             ProblemResponse::new(StatusCode::SERVICE_UNAVAILABLE, detail)
-        })?;
-        let mut read = pin!(read);
-        if let Ok(read) = timeout(READ_PLACE_HELD_MAX, &mut read).await {
-            return Ok((read, Some(place)));
-        }
-        drop(place);
-        Ok((read.await, None))
+        })
     }
 
     /// The state with a search for these callers.

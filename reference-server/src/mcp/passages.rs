@@ -14,7 +14,8 @@ use transcript_core::{
 
 /// Budget of the cache in bytes: some 150 transcripts of an hour.
 const BYTES_MAX: u64 = 16 << 20;
-/// Expected number of transcripts in it: so few that the cache is not divided. A part would be too small for a long one.
+/// Expected number of transcripts in it: so few that the cache is not divided. A part would be too small for a long
+/// one.
 const CACHE_ITEMS: usize = 32;
 
 /// Weighs cached passages by their bytes.

@@ -57,16 +57,11 @@ pub(crate) async fn look_up(
     let changes = if keyed || request.default_only { None } else { app.bodies.changes().await };
     // A cursor belongs to an archived transcript: nothing is fetched for it.
     let has_cursor = form.view.page.is_some_and(|page| page.cursor.is_some());
-    let look_up = async {
-        match method == Method::HEAD || has_cursor {
-            true => app.lookup.look_up_archived(request).await,
-            false => app.lookup.look_up(request).await,
-        }
-    };
     // A lookup with a key may fetch, which takes long.
-    let (answer, place) = match keyed {
-        true => (look_up.await, None),
-        false => app.read_in_place(look_up).await?,
+    let place = if keyed { None } else { Some(app.read_place().await?) };
+    let answer = match method == Method::HEAD || has_cursor {
+        true => app.lookup.look_up_archived(request).await,
+        false => app.lookup.look_up(request).await,
     };
     let answer = answer.map_err(invalid_reference)?;
     let next_cursor = next_cursor(&answer, form.view)?;
@@ -77,8 +72,9 @@ pub(crate) async fn look_up(
         // JSON for a caller with a key contains the key's usage, so it is not cached.
         Availability::Available { stored, .. } if !(keyed && format == ResponseFormat::Json) => {
             let Some(encoding) = ContentEncoding::negotiate(&headers) else { return Ok(not_acceptable()) };
+            let its_place = place.clone();
             let render = move |answer: &LookupResponse, form| {
-                let _place = place;
+                let _place = its_place;
                 render(answer, form)
             };
             let body = app.bodies.get_or_render(stored, &answer, form, encoding, render).await?;

@@ -197,13 +197,12 @@ async fn video_page(app: &AppState, video: &VideoId, request: &WatchRequest) -> 
     if let Some(ready) = app.bodies.get(query, headers, method, Instant::now()) {
         return with_page_headers(video, counted(ready));
     }
-    let look_up = app.lookup.look_up_archived(lookup_request(video, options));
-    let (answer, place) = match app.read_in_place(look_up).await {
-        Ok(read) => read,
+    let place = match app.read_place().await {
+        Ok(place) => place,
         Err(refusal) => return refused(context, &refusal),
     };
-    match answer {
-        Ok(answer) => match transcript_body(app, &answer, place, request).await {
+    match app.lookup.look_up_archived(lookup_request(video, options)).await {
+        Ok(answer) => match transcript_body(app, &answer, &place, request).await {
             Some(Ok((body, form))) => {
                 if let (Availability::Available { stored, .. }, Some(changes)) =
                     (&answer.availability, changes)
@@ -240,10 +239,9 @@ async fn moment_redirect(
     moment_ms: u64,
 ) -> Result<Option<Response>, ProblemResponse> {
     let options = &request.options;
+    let place = app.read_place().await?;
     // The page reports a failure.
-    let (Ok(Some(stored)), place) = app.read_in_place(question::archived(app, video, options)).await? else {
-        return Ok(None);
-    };
+    let Ok(Some(stored)) = question::archived(app, video, options).await else { return Ok(None) };
     let bytes = stored.transcript.text_bytes();
     let find = move || {
         let _place = place;
@@ -269,7 +267,7 @@ fn refused(context: &PageContext, refusal: &ProblemResponse) -> Response {
 async fn transcript_body(
     app: &AppState,
     answer: &LookupResponse,
-    place: Option<OwnedSemaphorePermit>,
+    place: &Arc<OwnedSemaphorePermit>,
     request: &WatchRequest,
 ) -> Option<Result<(Arc<CachedBody>, ResponseVariant), ProblemResponse>> {
     let (context, src, headers) = (&request.context, request.options.src, &request.headers);
@@ -278,7 +276,7 @@ async fn transcript_body(
     let form = ResponseVariant { language: context.language(), ..plain };
     // Browsers accept an unencoded body; only the API returns 406.
     let encoding = ContentEncoding::negotiate(headers).unwrap_or(ContentEncoding::Identity);
-    let context = context.clone();
+    let (context, place) = (context.clone(), Arc::clone(place));
     let render = move |answer: &LookupResponse, _| {
         let _place = place;
         render_page(&context, answer)
