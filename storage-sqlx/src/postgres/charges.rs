@@ -27,7 +27,7 @@ use transcript_core::{
 use super::{
     PostgresStore,
     batch_queue::{BatchHandler, BatchQueue, QueueItem},
-    database::{PgDatabase, WriteTx},
+    database::{PgDatabase, PgTx},
     ledger::{AdmissionKeys, AdmittedRows, LoadedRows, load, lock, store},
     sqlstate::{is_contradicted, is_not_stored},
 };
@@ -121,9 +121,9 @@ struct ChargeGroup {
 /// It stores with one statement, which fails if any of the rows it was computed from has changed.
 struct ChargeGroupTx<const LOCKS: bool>(Arc<ChargeGroup>);
 
-impl<const LOCKS: bool> WriteTx for ChargeGroupTx<LOCKS> {
+impl<const LOCKS: bool> PgTx for ChargeGroupTx<LOCKS> {
     type Outcome = Vec<ChargeOutcome>;
-    const IS_SINGLE_STATEMENT: bool = !LOCKS;
+    const NEEDS_TRANSACTION: bool = LOCKS;
     const HAS_FALLBACK: bool = !LOCKS;
 
     async fn run(&self, db: &mut PgConnection) -> DbResult<Vec<ChargeOutcome>> {

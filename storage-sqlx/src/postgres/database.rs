@@ -69,14 +69,14 @@ const UNUSED_MAX: Duration = Duration::from_secs(20);
 /// The longest pauses between two attempts.
 const BACKOFF: Backoff = Backoff { first: Duration::from_millis(4), max: Duration::from_millis(100) };
 
-/// A write: the work of a port's method on the database, in one transaction.
+/// Work on a connection to PostgreSQL: a [`sql::WriteTx`], a read, or a write of PostgreSQL only.
 ///
 /// It may run more than once, each time on the state before it.
-pub(super) trait WriteTx: Send + Sync + 'static {
+pub(super) trait PgTx: Send + Sync + 'static {
     /// The result of the method.
     type Outcome: Send + 'static;
-    /// Whether it is one statement, which is correct under READ COMMITTED.
-    const IS_SINGLE_STATEMENT: bool = false;
+    /// As [`sql::WriteTx::NEEDS_TRANSACTION`].
+    const NEEDS_TRANSACTION: bool = true;
     /// Whether a repetition is harmless if the outcome of the first attempt is unknown.
     const IS_IDEMPOTENT: bool = true;
     /// Whether the caller runs another statement after a constraint violation, instead of a retry.
@@ -88,7 +88,7 @@ pub(super) trait WriteTx: Send + Sync + 'static {
     /// A write for several callers leaves time for separate attempts.
     const TIMEOUT_DIVISOR: u32 = 1;
 
-    /// Runs the write. An error undoes all of it.
+    /// Runs the work. An error undoes all of it.
     fn run<'a>(
         &'a self,
         db: &'a mut PgConnection,
@@ -102,9 +102,9 @@ struct ReadQuery {
     values: Vec<Value<'static>>,
 }
 
-impl WriteTx for ReadQuery {
+impl PgTx for ReadQuery {
     type Outcome = Vec<PgRow>;
-    const IS_SINGLE_STATEMENT: bool = true;
+    const NEEDS_TRANSACTION: bool = false;
     const OPERATION: StoreOperation = StoreOperation::Read;
 
     async fn run(&self, db: &mut PgConnection) -> DbResult<Vec<PgRow>> {
@@ -118,9 +118,9 @@ struct SessionTx<C> {
     database: PgDatabase,
 }
 
-impl<C: sql::WriteTx> WriteTx for SessionTx<C> {
+impl<C: sql::WriteTx> PgTx for SessionTx<C> {
     type Outcome = C::Outcome;
-    const IS_SINGLE_STATEMENT: bool = C::IS_SINGLE_STATEMENT;
+    const NEEDS_TRANSACTION: bool = C::NEEDS_TRANSACTION;
     const IS_IDEMPOTENT: bool = C::IS_IDEMPOTENT;
     const HAS_FALLBACK: bool = C::HAS_FALLBACK;
 
@@ -240,12 +240,12 @@ impl PgDatabase {
     }
 
     /// Runs a write.
-    pub(super) async fn run<C: WriteTx>(&self, write: C) -> Result<C::Outcome> {
+    pub(super) async fn run<C: PgTx>(&self, write: C) -> Result<C::Outcome> {
         self.attempt(write).await.map_err(|fault| self.error(fault))
     }
 
     /// Runs a write and returns the original database error.
-    pub(super) async fn attempt<C: WriteTx>(&self, write: C) -> DbResult<C::Outcome> {
+    pub(super) async fn attempt<C: PgTx>(&self, write: C) -> DbResult<C::Outcome> {
         let shared = Arc::clone(&self.shared);
         // Boxed: the runtime's code for a task is compiled for each type of work.
         let work = self.runtime.spawn(async move { shared.run_with_retries(write).await }.boxed());
@@ -256,7 +256,7 @@ impl PgDatabase {
     /// Runs a write in the current task, which must be a task of the database that is never cancelled.
     ///
     /// It saves a task for each statement of a batch queue.
-    pub(super) async fn run_inline<C: WriteTx>(&self, write: C) -> DbResult<C::Outcome> {
+    pub(super) async fn run_inline<C: PgTx>(&self, write: C) -> DbResult<C::Outcome> {
         let work = AssertUnwindSafe(self.shared.run_with_retries(write)).catch_unwind();
         work.await.unwrap_or_else(|_| Err(defect(self.name()).into()))
     }
@@ -330,7 +330,7 @@ impl Database for PgDatabase {
 
 impl PgDatabaseState {
     /// Runs a write with retries, and counts the result.
-    async fn run_with_retries<C: WriteTx>(&self, write: C) -> DbResult<C::Outcome> {
+    async fn run_with_retries<C: PgTx>(&self, write: C) -> DbResult<C::Outcome> {
         let result = self.run_attempts(write).await;
         match &result {
             Ok(_) => self.monitor.succeeded(C::OPERATION),
@@ -345,7 +345,7 @@ impl PgDatabaseState {
     }
 
     /// Runs a write and retries it after transient errors until its timeout.
-    async fn run_attempts<C: WriteTx>(&self, write: C) -> DbResult<C::Outcome> {
+    async fn run_attempts<C: PgTx>(&self, write: C) -> DbResult<C::Outcome> {
         let deadline = Instant::now() + self.pool.options.timeout / C::TIMEOUT_DIVISOR;
         let policy = RetryPolicy { tries: u32::MAX, deadline: Some(deadline), backoff: BACKOFF };
         let mut lost = 0;
@@ -368,13 +368,13 @@ impl PgDatabaseState {
         retry(policy, random_share, judge, call).await
     }
 
-    async fn run_once<C: WriteTx>(&self, write: &C) -> DbResult<C::Outcome> {
+    async fn run_once<C: PgTx>(&self, write: &C) -> DbResult<C::Outcome> {
         let mut borrowed = self.pool.borrow(C::IS_IDEMPOTENT).await?;
-        let result = match (C::IS_SINGLE_STATEMENT, self.pool.options.pooler) {
-            (true, false) => write.run(&mut borrowed.connection).await,
+        let result = match (C::NEEDS_TRANSACTION, self.pool.options.pooler) {
+            (false, false) => write.run(&mut borrowed.connection).await,
             // A pooler may use another server connection for each statement, but not within a transaction.
-            (true, true) => run_in_transaction(BEGIN_STEP, true, write, &mut borrowed.connection).await,
-            (false, pooler) => run_in_transaction(BEGIN, pooler, write, &mut borrowed.connection).await,
+            (false, true) => run_in_transaction(BEGIN_STEP, true, write, &mut borrowed.connection).await,
+            (true, pooler) => run_in_transaction(BEGIN, pooler, write, &mut borrowed.connection).await,
         };
         match &result {
             Ok(_) => borrowed.return_to_pool(),
@@ -431,7 +431,7 @@ impl PgPool {
 }
 
 /// Runs a write within a transaction.
-async fn run_in_transaction<C: WriteTx>(
+async fn run_in_transaction<C: PgTx>(
     begin: &'static str,
     pooler: bool,
     write: &C,

@@ -10,7 +10,7 @@ use sqlx::{PgConnection, Row};
 use transcript_core::{Error, Result};
 
 use super::{
-    database::{PgDatabase, WriteTx, already_exists, is_missing_table},
+    database::{PgDatabase, PgTx, already_exists, is_missing_table},
     random_number,
     sqlstate::opening_error,
 };
@@ -165,9 +165,9 @@ async fn run(database: &PgDatabase, part: &'static SchemaPart, holder: i64) -> R
 
 struct SchemaVersion(&'static str);
 
-impl WriteTx for SchemaVersion {
+impl PgTx for SchemaVersion {
     type Outcome = i64;
-    const IS_SINGLE_STATEMENT: bool = true;
+    const NEEDS_TRANSACTION: bool = false;
 
     async fn run(&self, db: &mut PgConnection) -> DbResult<i64> {
         Ok(sqlx::query(READ_VERSION).bind(self.0).fetch_one(db).await?.try_get(0)?)
@@ -176,9 +176,9 @@ impl WriteTx for SchemaVersion {
 
 struct SchemaTable(&'static str);
 
-impl WriteTx for SchemaTable {
+impl PgTx for SchemaTable {
     type Outcome = ();
-    const IS_SINGLE_STATEMENT: bool = true;
+    const NEEDS_TRANSACTION: bool = false;
 
     async fn run(&self, db: &mut PgConnection) -> DbResult<()> {
         sqlx::raw_sql(self.0).execute(db).await?;
@@ -192,9 +192,9 @@ struct MigrationLease {
     statement: &'static str,
 }
 
-impl WriteTx for MigrationLease {
+impl PgTx for MigrationLease {
     type Outcome = u64;
-    const IS_SINGLE_STATEMENT: bool = true;
+    const NEEDS_TRANSACTION: bool = false;
 
     async fn run(&self, db: &mut PgConnection) -> DbResult<u64> {
         let lease = sqlx::query(self.statement).bind(self.part).bind(self.holder);
@@ -208,7 +208,7 @@ struct MigrationStep {
     holder: i64,
 }
 
-impl WriteTx for MigrationStep {
+impl PgTx for MigrationStep {
     type Outcome = bool;
 
     async fn run(&self, db: &mut PgConnection) -> DbResult<bool> {

@@ -103,7 +103,7 @@ struct ExecuteTx<const REPEAT: bool> {
 
 impl<const REPEAT: bool> WriteTx for ExecuteTx<REPEAT> {
     type Outcome = u64;
-    const IS_SINGLE_STATEMENT: bool = true;
+    const NEEDS_TRANSACTION: bool = false;
     const IS_IDEMPOTENT: bool = REPEAT;
 
     async fn run<S: Session>(&self, db: &mut S) -> DbResult<u64> {

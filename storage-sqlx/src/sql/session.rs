@@ -70,11 +70,11 @@ pub(crate) trait WriteTx: Send + Sync + 'static {
     /// Whether the write is skipped if its caller disconnected before it began.
     #[cfg(feature = "sqlite")]
     const IS_CANCELLABLE: bool = false;
-    /// Whether PostgreSQL may run it without a transaction.
+    /// Whether PostgreSQL runs it in a transaction.
     ///
-    /// It is one statement, or each of its statements is correct alone under READ COMMITTED.
+    /// False for one statement, and for several that are each correct alone under READ COMMITTED.
     #[cfg_attr(not(feature = "postgres"), allow(dead_code, reason = "only PostgreSQL reads it"))]
-    const IS_SINGLE_STATEMENT: bool = false;
+    const NEEDS_TRANSACTION: bool = true;
     /// Whether a repetition is harmless if the connection is lost and the outcome of the first attempt is unknown.
     #[cfg_attr(not(feature = "postgres"), allow(dead_code, reason = "only PostgreSQL reads it"))]
     const IS_IDEMPOTENT: bool = true;

@@ -63,7 +63,7 @@ struct BeginReplyTx(IdempotencyAttempt);
 impl WriteTx for BeginReplyTx {
     /// `None` if the key was released between the two statements.
     type Outcome = Option<IdempotencyState>;
-    const IS_SINGLE_STATEMENT: bool = true;
+    const NEEDS_TRANSACTION: bool = false;
 
     async fn run<S: Session>(&self, db: &mut S) -> DbResult<Option<IdempotencyState>> {
         let Self(IdempotencyAttempt { key, fingerprint, holder, now, lease_until, keep_until }) = self;
@@ -103,7 +103,7 @@ struct CompleteReplyTx {
 
 impl WriteTx for CompleteReplyTx {
     type Outcome = ();
-    const IS_SINGLE_STATEMENT: bool = true;
+    const NEEDS_TRANSACTION: bool = false;
 
     async fn run<S: Session>(&self, db: &mut S) -> DbResult<()> {
         let headers: Vec<(&str, &str)> =

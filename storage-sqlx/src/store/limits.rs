@@ -182,7 +182,7 @@ impl<const LOCKS: bool> WriteTx for AcquireLimitTx<LOCKS> {
     type Outcome = LimitOutcome;
     // Without locks: two statements, of which only the second changes anything, and only what the first one has read.
     // After a lost connection a request may be counted twice, which permits less, not more.
-    const IS_SINGLE_STATEMENT: bool = !LOCKS;
+    const NEEDS_TRANSACTION: bool = LOCKS;
     const HAS_FALLBACK: bool = !LOCKS;
 
     #[cfg(feature = "sqlite")]

@@ -48,7 +48,7 @@ struct OpenOrderTx(Order);
 
 impl WriteTx for OpenOrderTx {
     type Outcome = ();
-    const IS_SINGLE_STATEMENT: bool = true;
+    const NEEDS_TRANSACTION: bool = false;
 
     async fn run<S: Session>(&self, db: &mut S) -> DbResult<()> {
         let Self(order) = self;

@@ -86,7 +86,7 @@ struct QueueMailTx {
 
 impl WriteTx for QueueMailTx {
     type Outcome = ();
-    const IS_SINGLE_STATEMENT: bool = true;
+    const NEEDS_TRANSACTION: bool = false;
 
     async fn run<S: Session>(&self, db: &mut S) -> DbResult<()> {
         if !S::IS_REMOTE {
@@ -108,7 +108,7 @@ struct LeaseMailTx {
 
 impl WriteTx for LeaseMailTx {
     type Outcome = Vec<MailIntent>;
-    const IS_SINGLE_STATEMENT: bool = true;
+    const NEEDS_TRANSACTION: bool = false;
 
     async fn run<S: Session>(&self, db: &mut S) -> DbResult<Vec<MailIntent>> {
         let latest = self.now.plus(LEASE_MAX);

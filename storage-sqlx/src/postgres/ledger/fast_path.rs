@@ -33,7 +33,7 @@ use crate::{
     error::{DbResult, corrupt},
     postgres::{
         batch_queue::{BatchHandler, BatchQueue, QueueItem},
-        database::{PgDatabase, WriteTx},
+        database::{PgDatabase, PgTx},
         sqlstate::{Retryability, is_contradicted, is_refused, retryability},
         text::{encode, read},
     },
@@ -273,10 +273,10 @@ struct QuickTx<const PARTS: u32> {
     tries: Arc<UncertainTries>,
 }
 
-impl<const PARTS: u32> WriteTx for QuickTx<PARTS> {
+impl<const PARTS: u32> PgTx for QuickTx<PARTS> {
     /// `None` for spends that must take the general path.
     type Outcome = Vec<Option<HoldOutcome>>;
-    const IS_SINGLE_STATEMENT: bool = true;
+    const NEEDS_TRANSACTION: bool = false;
     const HAS_FALLBACK: bool = true;
     const TIMEOUT_DIVISOR: u32 = PARTS;
 

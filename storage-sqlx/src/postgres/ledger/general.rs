@@ -19,7 +19,7 @@ use super::{
 use crate::{
     error::{DbError, DbResult},
     postgres::{
-        database::{PgDatabase, WriteTx},
+        database::{PgDatabase, PgTx},
         sqlstate::{is_contradicted, is_not_stored},
     },
 };
@@ -63,10 +63,10 @@ struct StepTx<S, const LOCKS: bool> {
     tries: Arc<UncertainTries>,
 }
 
-impl<S: LedgerStep, const LOCKS: bool> WriteTx for StepTx<S, LOCKS> {
+impl<S: LedgerStep, const LOCKS: bool> PgTx for StepTx<S, LOCKS> {
     type Outcome = S::Outcome;
     // Without locks: a statement that only reads, and one that stores only what follows from it.
-    const IS_SINGLE_STATEMENT: bool = !LOCKS;
+    const NEEDS_TRANSACTION: bool = LOCKS;
     const HAS_FALLBACK: bool = !LOCKS;
 
     async fn run(&self, db: &mut PgConnection) -> DbResult<S::Outcome> {

@@ -106,7 +106,7 @@ impl ReplaceBodyTx {
 
 impl WriteTx for ReplaceBodyTx {
     type Outcome = bool;
-    const IS_SINGLE_STATEMENT: bool = true;
+    const NEEDS_TRANSACTION: bool = false;
 
     async fn run<S: Session>(&self, db: &mut S) -> DbResult<bool> {
         let (TranscriptKey { video, transcript, revision }, body) = (&self.key, &self.body);

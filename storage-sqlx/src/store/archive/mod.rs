@@ -174,7 +174,7 @@ struct AcquireLeaseTx {
 impl WriteTx for AcquireLeaseTx {
     /// `None` if the lease was released between the two statements.
     type Outcome = Option<LeaseOutcome>;
-    const IS_SINGLE_STATEMENT: bool = true;
+    const NEEDS_TRANSACTION: bool = false;
 
     /// A crash of the machine ends every process that a lease of this file keeps away.
     #[cfg(feature = "sqlite")]

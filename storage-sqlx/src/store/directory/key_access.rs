@@ -127,7 +127,7 @@ pub(super) struct AddKeyRequestsTx(pub(super) Vec<KeyRequests>);
 
 impl WriteTx for AddKeyRequestsTx {
     type Outcome = Vec<KeyRequests>;
-    const IS_SINGLE_STATEMENT: bool = true;
+    const NEEDS_TRANSACTION: bool = false;
     const IS_IDEMPOTENT: bool = false;
 
     /// A crash of the machine may lose counts as well as one of the process.
