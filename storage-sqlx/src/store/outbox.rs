@@ -4,7 +4,6 @@ use async_trait::async_trait;
 use transcript_core::{
     Result, Timestamp,
     accounts::{MailIntent, Outbox, RETRY_PAUSE_MAX, WAITING_MAX},
-    ids::Holder,
     time::LEASE_MAX,
 };
 
@@ -143,13 +142,7 @@ impl<D: Database, Q: Queues> Outbox for Store<D, Q> {
         Ok(())
     }
 
-    async fn lease_due(
-        &self,
-        _holder: &Holder,
-        now: Timestamp,
-        expires_at: Timestamp,
-        limit: u32,
-    ) -> Result<Vec<MailIntent>> {
+    async fn lease_due(&self, now: Timestamp, expires_at: Timestamp, limit: u32) -> Result<Vec<MailIntent>> {
         self.database.run(LeaseMailTx { now, expires_at, limit: limit.min(DUE_MAX) }).await
     }
 

@@ -21,7 +21,7 @@ use transcript_core::{
     accounts::{MailIntent, Outbox},
     archive::{PutRequest, TrackSelector},
     directory::SecretStore,
-    ids::{GrantId, HoldId, Holder, WalletId},
+    ids::{GrantId, HoldId, WalletId},
     ledger::{
         GrantRequest, HoldOutcome, HoldRequest, Ledger, Leg, Pool, SettleOutcome, SettleRequest, Terms, audit,
     },
@@ -209,7 +209,7 @@ pub(crate) async fn check_names_stored<S: Outbox + RateLimiter + SecretStore>(st
             .await
             .unwrap();
     }
-    let mails = store.lease_due(&Holder::new("h"), timestamp(1), timestamp(2), 10).await.unwrap();
+    let mails = store.lease_due(timestamp(1), timestamp(2), 10).await.unwrap();
     let found: Vec<_> =
         mails.iter().map(|mail| (mail.id.as_str(), mail.kind.as_str(), mail.to.as_str())).collect();
     assert_eq!(found, names.map(|name| (name, name, name)));

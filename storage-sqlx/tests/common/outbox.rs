@@ -1,9 +1,6 @@
 //! Mails whose rows cannot be read.
 
-use transcript_core::{
-    accounts::{MailIntent, Outbox},
-    ids::Holder,
-};
+use transcript_core::accounts::{MailIntent, Outbox};
 
 use super::timestamp;
 
@@ -17,9 +14,8 @@ async fn unreadable_mail_delays_no_other_mail() {
         let intent = MailIntent { id: id.to_owned(), kind, to, attempts: 0, language: None };
         store.queue(intent, timestamp(0)).await.unwrap();
     }
-    let holder = Holder::new("sender");
     let leased = async |now: i64| {
-        let leased = store.lease_due(&holder, timestamp(now), timestamp(now + 60_000), 9).await.unwrap();
+        let leased = store.lease_due(timestamp(now), timestamp(now + 60_000), 9).await.unwrap();
         leased.into_iter().map(|intent| intent.id).collect::<Vec<_>>()
     };
     run("UPDATE outbox SET attempts = -9 WHERE id = 'a'").await;

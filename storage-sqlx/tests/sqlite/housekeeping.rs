@@ -86,8 +86,7 @@ async fn outbox_queue_deletes_old_finished_mails() {
         store.queue(mail(number), timestamp(now)).await.unwrap();
         assert_eq!(count(&file, "SELECT count(*) FROM outbox"), left, "{number}");
     }
-    let due =
-        store.lease_due(&Holder::new("h"), timestamp(100 * HOUR), timestamp(101 * HOUR), 10).await.unwrap();
+    let due = store.lease_due(timestamp(100 * HOUR), timestamp(101 * HOUR), 10).await.unwrap();
     assert_eq!(due.iter().map(|mail| mail.id.as_str()).collect::<Vec<_>>(), ["m18", "m19", "m20"]);
 }
 

@@ -22,7 +22,7 @@ use transcript_core::{
         Account, AccountRef, Directory, EraseOutcome, NewKeyRecord, PaidPeriod, Plan, RedeemOutcome,
         RedeemRequest, VerificationToken,
     },
-    ids::{AccountId, Holder, KeyId, OrderId, WalletId},
+    ids::{AccountId, KeyId, OrderId, WalletId},
     ledger::{Ledger, Pool, Terms, audit},
     memory::{MemoryArchive, MemoryDirectory, MemoryLedger, MemoryOrders, MemoryOutbox, MemoryRateLimiter},
     test_doubles::PausedClock,
@@ -345,7 +345,7 @@ impl PaymentFixture {
 /// The sorted ids of the mails that were queued.
 pub(crate) async fn queued_mails(outbox: &dyn Outbox) -> Vec<String> {
     let never = Timestamp::from_millis(i64::MAX / 2);
-    let mails = outbox.lease_due(&Holder::new("test"), never, never, 100).await.unwrap();
+    let mails = outbox.lease_due(never, never, 100).await.unwrap();
     let mut ids: Vec<_> = mails.into_iter().map(|mail| mail.id).collect();
     ids.sort();
     ids

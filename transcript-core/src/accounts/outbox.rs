@@ -6,7 +6,6 @@ use async_trait::async_trait;
 
 use crate::{
     error::Result,
-    ids::Holder,
     names::names,
     time::{LEASE_MAX, Timestamp},
 };
@@ -74,23 +73,17 @@ pub trait Outbox: fmt::Debug + Send + Sync + 'static {
     /// done a week ago may be deleted, with its id.
     async fn queue(&self, intent: MailIntent, now: Timestamp) -> Result<()>;
 
-    /// Leases due mails to `holder` until `expires_at`, the longest due first, at most `limit`.
+    /// Leases due mails until `expires_at`, the longest due first, at most `limit`.
     ///
     /// `expires_at` is at most [`LEASE_MAX`] after `now`.
     ///
     /// **Behaviour**
-    /// - A mail is due from its due time on. A leased mail is due again only after the lease has expired, also for its
-    ///   holder. Each lease counts as an attempt; the returned intent includes it.
+    /// - A mail is due from its due time on. A leased mail is due again only after the lease has expired, also for
+    ///   its holder. Each lease counts as an attempt; the returned intent includes it.
     /// - A leased mail that cannot be decoded is logged and left out.
     /// - A mail that is due more than [`RETRY_PAUSE_MAX`] and [`LEASE_MAX`] after `now` is due [`LEASE_MAX`] after
     ///   `now` instead: a clock that was ahead and was corrected since stored its time.
-    async fn lease_due(
-        &self,
-        holder: &Holder,
-        now: Timestamp,
-        expires_at: Timestamp,
-        limit: u32,
-    ) -> Result<Vec<MailIntent>>;
+    async fn lease_due(&self, now: Timestamp, expires_at: Timestamp, limit: u32) -> Result<Vec<MailIntent>>;
 
     /// Cancels all mails to an address that are not done, leased ones too: the owner's data is erased.
     ///

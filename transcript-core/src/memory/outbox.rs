@@ -6,7 +6,6 @@ use super::SharedState;
 use crate::{
     accounts::{MailIntent, Outbox, WAITING_MAX, limit_due},
     error::Result,
-    ids::Holder,
     time::Timestamp,
 };
 
@@ -34,13 +33,7 @@ impl Outbox for MemoryOutbox {
         Ok(())
     }
 
-    async fn lease_due(
-        &self,
-        _holder: &Holder,
-        now: Timestamp,
-        until: Timestamp,
-        limit: u32,
-    ) -> Result<Vec<MailIntent>> {
+    async fn lease_due(&self, now: Timestamp, until: Timestamp, limit: u32) -> Result<Vec<MailIntent>> {
         let mut mails = self.mails.lock();
         for mail in mails.iter_mut() {
             mail.due = mail.due.map(|due| limit_due(due, now));

@@ -6,7 +6,6 @@ use futures_util::future::join_all;
 use transcript_core::{
     accounts::{AccountPrincipal, Accounts, V1Endpoint, VerifyOutcome},
     directory::Plan as AccountPlan,
-    ids::Holder,
     time::LEASE_MAX,
 };
 
@@ -132,10 +131,10 @@ fn sign_in_mails_count_per_network_and_apart_from_registrations() {
     let mut config = WorldConfig::default();
     config.accounts.register_per_network_per_hour = 1_000;
     run_scenario(config, |life| async move {
-        let (keys, holder) = (&life.accounts[0].keys, Holder::new("sender"));
+        let keys = &life.accounts[0].keys;
         let queued = async || {
             let (outbox, now) = (&life.world.outbox, life.now());
-            let mails = outbox.lease_due(&holder, now, now.plus(LEASE_MAX), 100).await.unwrap();
+            let mails = outbox.lease_due(now, now.plus(LEASE_MAX), 100).await.unwrap();
             for mail in &mails {
                 outbox.finish(&mail.id, None).await.unwrap();
             }
@@ -176,8 +175,8 @@ fn mails_to_address_stay_limited_at_midnight() {
             }
             advance(120).await;
         }
-        let (now, holder) = (life.now(), Holder::new("sender"));
-        let mails = life.world.outbox.lease_due(&holder, now, now.plus(LEASE_MAX), 100).await.unwrap();
+        let now = life.now();
+        let mails = life.world.outbox.lease_due(now, now.plus(LEASE_MAX), 100).await.unwrap();
         let verifications = mails.iter().filter(|mail| mail.kind == "verify").count();
         assert_eq!((verifications, mails.len()), (5, 5 + 30));
     });

@@ -9,7 +9,7 @@ use anyhow::Result;
 use serde_json::json;
 use storage_sqlx::{SqliteOptions, SqliteStore};
 use tempfile::TempDir;
-use transcript_core::{Timestamp, accounts::Outbox as _, ids::Holder};
+use transcript_core::{Timestamp, accounts::Outbox as _};
 
 use super::{
     mail_client::{MailClient, register, token_from},
@@ -72,7 +72,7 @@ async fn registration_with_stalled_mail_server_is_fast() -> Result<()> {
     smtpd.mode("accept")?;
     let store = SqliteStore::open(SqliteOptions::new(data.path().join("verbatim.db"))).await?;
     let later = Timestamp::from_millis(4_000_000_000_000);
-    let left = store.lease_due(&Holder::new("test"), later, Timestamp::from_millis(0), 10).await?;
+    let left = store.lease_due(later, Timestamp::from_millis(0), 10).await?;
     assert_eq!(left.len(), 5, "{left:?}");
     store.close().await;
     let server = ServerFixture::start(&data, &borrow_settings(&settings))?;

@@ -6,7 +6,6 @@ use async_trait::async_trait;
 use transcript_core::{
     Result, Timestamp,
     accounts::{MailIntent, Outbox},
-    ids::Holder,
 };
 
 use super::nothing;
@@ -31,15 +30,9 @@ impl Outbox for FaultyOutbox {
         self.gate.pass("outbox.queue", || what, async move { inner.queue(intent, now).await }, nothing).await
     }
 
-    async fn lease_due(
-        &self,
-        holder: &Holder,
-        now: Timestamp,
-        expires_at: Timestamp,
-        limit: u32,
-    ) -> Result<Vec<MailIntent>> {
-        let (inner, holder) = (self.inner(), holder.clone());
-        let work = async move { inner.lease_due(&holder, now, expires_at, limit).await };
+    async fn lease_due(&self, now: Timestamp, expires_at: Timestamp, limit: u32) -> Result<Vec<MailIntent>> {
+        let inner = self.inner();
+        let work = async move { inner.lease_due(now, expires_at, limit).await };
         self.gate.pass("outbox.due", String::new, work, nothing).await
     }
 

@@ -8,7 +8,6 @@ use tokio::sync::Notify;
 use crate::{
     accounts::{MailIntent, Outbox},
     error::Result,
-    ids::Holder,
     time::Timestamp,
 };
 
@@ -51,14 +50,8 @@ impl Outbox for NotifyingOutbox {
         queued
     }
 
-    async fn lease_due(
-        &self,
-        holder: &Holder,
-        now: Timestamp,
-        expires_at: Timestamp,
-        limit: u32,
-    ) -> Result<Vec<MailIntent>> {
-        self.outbox.lease_due(holder, now, expires_at, limit).await
+    async fn lease_due(&self, now: Timestamp, expires_at: Timestamp, limit: u32) -> Result<Vec<MailIntent>> {
+        self.outbox.lease_due(now, expires_at, limit).await
     }
 
     async fn cancel_for_address(&self, to: &str, now: Timestamp) -> Result<u64> {

@@ -17,7 +17,7 @@ use crate::{
     debug_fields,
     directory::{Account, AccountRef, Directory, VerificationToken},
     error::{Error, Result, Retry},
-    ids::{Holder, OrderId, random_id},
+    ids::OrderId,
     retry::{Backoff, StorePolicy, retry_store_persistently, with_timeout},
     tasks::LeaseLoop,
     time::{Clock, Random},
@@ -80,17 +80,15 @@ pub type MailObserver = Arc<dyn Fn(MailResult) + Send + Sync>;
 pub struct MailSender {
     deps: MailSenderDeps,
     notifier: OutboxNotifier,
-    holder: Holder,
     observer: MailObserver,
 }
 
-debug_fields!(MailSender { deps, notifier, holder });
+debug_fields!(MailSender { deps, notifier });
 
 impl MailSender {
     /// Creates a sender that `notifier` wakes.
     pub fn new(deps: MailSenderDeps, notifier: OutboxNotifier) -> Self {
-        let holder = Holder::new(random_id(deps.random.as_ref(), "sender"));
-        Self { deps, notifier, holder, observer: Arc::new(|_| ()) }
+        Self { deps, notifier, observer: Arc::new(|_| ()) }
     }
 
     /// The sender with this observer.
@@ -117,7 +115,7 @@ impl MailSender {
     /// Leases due mails; returns the work on each.
     async fn lease(self: Arc<Self>, limit: u32) -> Result<Vec<impl Future<Output = ()> + Send + 'static>> {
         let now = self.deps.clock.now();
-        let due = self.deps.outbox.lease_due(&self.holder, now, now.plus(LEASE), limit).await?;
+        let due = self.deps.outbox.lease_due(now, now.plus(LEASE), limit).await?;
         Ok(due.into_iter().map(|intent| Arc::clone(&self).handle(intent)).collect())
     }
 

@@ -304,7 +304,7 @@ async fn mail_sender_attempts_are_bounded() {
     fixture.queue("m1", "ann@example.org").await;
     for _ in 0..ATTEMPTS_MAX {
         let now = fixture.deps.clock.now();
-        let leased = fixture.outbox.lease_due(&Holder::new("dead"), now, now.plus(LEASE), 1).await.unwrap();
+        let leased = fixture.outbox.lease_due(now, now.plus(LEASE), 1).await.unwrap();
         assert_eq!(leased.len(), 1);
         tokio::time::advance(LEASE).await;
     }

@@ -15,14 +15,8 @@ impl Outbox for FailingOutbox {
         self.outbox.queue(intent, now).await
     }
 
-    async fn lease_due(
-        &self,
-        holder: &Holder,
-        now: Timestamp,
-        expires_at: Timestamp,
-        limit: u32,
-    ) -> Result<Vec<MailIntent>> {
-        self.outbox.lease_due(holder, now, expires_at, limit).await
+    async fn lease_due(&self, now: Timestamp, expires_at: Timestamp, limit: u32) -> Result<Vec<MailIntent>> {
+        self.outbox.lease_due(now, expires_at, limit).await
     }
 
     async fn cancel_for_address(&self, to: &str, now: Timestamp) -> Result<u64> {
