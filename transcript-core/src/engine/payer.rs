@@ -1,6 +1,6 @@
 //! What the engine knows of payment: a payer holds before the work, and the held payment is ended after it.
 
-use std::fmt;
+use std::{any::Any, fmt};
 
 use async_trait::async_trait;
 
@@ -12,7 +12,7 @@ use crate::{
 
 /// Pays for a fetch, if one is needed.
 #[async_trait]
-pub trait Payer: fmt::Debug + Send + Sync {
+pub trait Payer: Any + fmt::Debug + Send + Sync {
     /// Holds the cost of a fetch that is about to start. Called at most once.
     ///
     /// # Errors
@@ -23,11 +23,11 @@ pub trait Payer: fmt::Debug + Send + Sync {
     /// The owner of the fetch while it waits for a supplier.
     fn queue_owner(&self) -> QueueOwner;
 
-    /// Names what is held: payments of one name that are held at the same time are refused alike.
+    /// Whether `other` holds the same payment: at the same time both are refused alike.
     ///
-    /// `None` if a refusal says nothing about other payments.
-    fn payment_name(&self) -> Option<String> {
-        None
+    /// False if a refusal says nothing about other payments.
+    fn has_same_payment(&self, _other: &dyn Payer) -> bool {
+        false
     }
 }
 
@@ -73,7 +73,7 @@ pub enum PaymentHold {
     Held(Box<dyn HeldPayment>),
     /// The payer cannot pay: its own outcome. The next waiter of the flight pays.
     ///
-    /// It is also the outcome, at their turn, of the waiters in line whose payment has the same name.
+    /// It is also the outcome, at their turn, of the waiters in line with the same payment.
     Refused(NoTranscript),
 }
 

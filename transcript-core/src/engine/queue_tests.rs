@@ -1,6 +1,7 @@
 //! Tests of fetches that wait for a supplier: fair turns, the bound, and payments of refused fetches.
 
 use std::{
+    any::Any,
     sync::{
         Mutex,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -291,8 +292,9 @@ impl Payer for SpentPayer {
         self.paid.queue_owner()
     }
 
-    fn payment_name(&self) -> Option<String> {
-        self.payment.map(str::to_owned)
+    fn has_same_payment(&self, other: &dyn Payer) -> bool {
+        let other = (other as &dyn Any).downcast_ref::<Self>();
+        self.payment.is_some() && other.is_some_and(|other| other.payment == self.payment)
     }
 }
 
@@ -314,7 +316,7 @@ async fn flight_refused_payment_costs_one_turn_of_its_line() {
         let outcome = fetch.await.unwrap();
         assert!(matches!(outcome, FetchOutcome::Refused(_)), "{outcome:?}");
     }
-    // A payment without a name has its own turns.
+    // A payment that is like no other has its own turns.
     assert_eq!(other.holds.load(Ordering::Relaxed), 2);
     let holds = refused.holds.load(Ordering::Relaxed);
     assert!(holds < 500, "{holds}");

@@ -37,8 +37,6 @@ pub(super) enum FetchPurpose {
 pub(super) struct FlightWaiter {
     pub(super) payer: Option<Arc<dyn Payer>>,
     pub(super) reply: oneshot::Sender<FetchOutcome>,
-    /// The name of its payment, if it is refused like others of this name.
-    payment: Option<String>,
     /// Its place among all waiters of the flight.
     number: u64,
     /// The outcome at its turn, if a waiter with the same payment was refused.
@@ -47,8 +45,7 @@ pub(super) struct FlightWaiter {
 
 impl FlightWaiter {
     pub(super) fn new(payer: Option<Arc<dyn Payer>>, reply: oneshot::Sender<FetchOutcome>) -> Self {
-        let payment = payer.as_deref().and_then(Payer::payment_name);
-        Self { payer, reply, payment, number: 0, refusal: None }
+        Self { payer, reply, number: 0, refusal: None }
     }
 }
 
@@ -180,13 +177,12 @@ impl FlightLeader {
     ///
     /// They keep their places: if one before them pays, they get what it paid for.
     pub(super) fn refuse_like(&self, refused: &FlightWaiter, joined: u64, outcome: &FetchOutcome) {
-        if refused.payment.is_none() {
-            return;
-        }
+        let Some(payer) = &refused.payer else { return };
         let mut queues = self.flights.lock();
         let Some(queue) = self.queue_of(&mut queues) else { return };
         for waiter in &mut queue.waiters {
-            if waiter.payment == refused.payment && waiter.number <= joined {
+            let is_like = |other: &Arc<dyn Payer>| payer.has_same_payment(other.as_ref());
+            if waiter.number <= joined && waiter.payer.as_ref().is_some_and(is_like) {
                 waiter.refusal = Some(outcome.clone());
             }
         }

@@ -55,7 +55,7 @@ pub struct Terms {
 }
 
 /// One wallet's part of a hold.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Leg {
     /// The wallet.
     pub wallet: WalletId,

@@ -1,6 +1,6 @@
 //! Payment of a new transcript in the lookup API: payer, legs and refusals (specification 11, 12).
 
-use std::sync::Arc;
+use std::{any::Any, sync::Arc};
 
 use async_trait::async_trait;
 
@@ -212,9 +212,9 @@ impl Payer for LookupPayment {
         }
     }
 
-    fn payment_name(&self) -> Option<String> {
+    fn has_same_payment(&self, other: &dyn Payer) -> bool {
         // Wallets, terms and amounts: the ledger decides by nothing else.
-        Some(format!("{:?}", self.legs))
+        (other as &dyn Any).downcast_ref::<Self>().is_some_and(|other| other.legs == self.legs)
     }
 }
 
