@@ -198,6 +198,24 @@ def test_batch_result_has_index_link_and_language(youtube):
     assert [result.language for result in results] == ["fr", None, "fr"]
 
 
+def test_batch_repeated_link_leaves_room_for_others():
+    class PairedSupplier:
+        name = "paired"
+        other = threading.Event()
+
+        def supply(self, request):
+            if int(request.video_id) == 1:
+                assert self.other.wait(30)
+            else:
+                self.other.set()
+            return Transcript(request.url, [Segment("Hello.", 0, 1)], language="en")
+
+    with Transcripts(suppliers=[PairedSupplier()]) as transcripts:
+        results = list(transcripts.get_many([video(1)] * 3 + [video(2)], concurrency=2))
+    assert sorted(result.index for result in results) == [0, 1, 2, 3]
+    assert all(result.error is None for result in results)
+
+
 class UnevenSupplier:
     name = "uneven"
 

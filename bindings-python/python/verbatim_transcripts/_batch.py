@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-#: Links that may be started before the first unfinished one, for each concurrent fetch.
+#: Links that may be begun and not yielded, for each concurrent fetch.
 _AHEAD = 4
 
 #: The number of the call that reads a page of a list.
@@ -191,9 +191,9 @@ class BatchRun:
         self._done = 0
 
     def _has_room(self) -> bool:
-        # The transcripts behind a slow link stay in memory.
-        is_ahead = self._in_order and len(self._running) + len(self._ready) >= _AHEAD * self._concurrency
-        return len(self._running) < self._concurrency and not is_ahead
+        # The transcripts behind a slow link, and the repeats of a link, stay in memory.
+        is_ahead = len(self._running) + len(self._ready) >= _AHEAD * self._concurrency
+        return len(self._same) < self._concurrency and not is_ahead
 
     def _fill(self) -> None:
         while self._has_room():
