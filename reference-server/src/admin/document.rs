@@ -109,7 +109,7 @@ fn refusals(endpoint: &AdminEndpoint, error: &Value) -> Map<String, Value> {
         (404, "There is no such key, account, grant or job.", endpoint.path.contains('{')),
         (409, "It contradicts what is stored.", endpoint.method != Method::GET),
         (413, "The body is larger than 16 KiB.", endpoint.request.is_some()),
-        (415, "The body is not JSON.", endpoint.request.is_some()),
+        (415, "The body is not JSON, or it is compressed.", endpoint.request.is_some()),
         (500, "Internal error.", true),
         (503, "The storage cannot be reached.", true),
     ];
