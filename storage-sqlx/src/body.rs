@@ -12,6 +12,8 @@
 //! which rows of earlier versions lack: there the whole body is decoded before its header is sent. In a column after
 //! the segments it would cost SQLite another read of their last page.
 
+pub(crate) mod words;
+
 use std::{
     cell::RefCell,
     io,
@@ -32,7 +34,7 @@ use zstd::{
     dict::DecoderDictionary,
 };
 
-use crate::{codec, error::corrupt, words};
+use crate::{codec, error::corrupt};
 
 /// The version of this form; [`crate::body_v1`] is version 1.
 const FORM_VERSION: u32 = 2;

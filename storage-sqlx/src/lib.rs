@@ -62,8 +62,6 @@ mod sqlite;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod store;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
-mod words;
-
 #[cfg(all(feature = "postgres", feature = "sqlite"))]
 pub use copy::{CopyProgress, CopySummary, StorageLocation, copy_stores};
 #[cfg(any(feature = "postgres", feature = "sqlite"))]

@@ -35,8 +35,8 @@ use zstd::{
 pub use dictionary::Dictionary;
 
 use crate::{
-    body::{EncodedBody, damaged, decompress_with, misplaced},
-    codec, words,
+    body::{EncodedBody, damaged, decompress_with, misplaced, words},
+    codec,
 };
 
 /// The codec of new cold transcripts: times as a column, texts joined, two frames.

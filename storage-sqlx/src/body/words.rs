@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use transcript_core::{Error, Result, body::words, transcript::Segment};
 use zstd::zstd_safe::{MAGICNUMBER, get_frame_content_size};
 
-use crate::body::{damaged, decompress};
+use super::{damaged, decompress};
 
 /// The longest words, in bytes: more than the largest number of words takes.
 const LENGTH_MAX: usize = 48 << 20;
