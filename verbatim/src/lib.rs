@@ -128,12 +128,14 @@ pub use import_draft::{DRAFT_BYTES_MAX, ImportDraft};
 pub use job::JobHandle;
 #[cfg(feature = "lookup")]
 pub use options::EntitlementOptions;
+#[cfg(feature = "payments")]
+pub use options::PaymentOptions;
 pub use options::{
     ConcurrencyOptions, CustomPorts, DatabaseOptions, Options, StorageOptions, SupplierOptions, XOptions,
     YouTubeOptions, YtDlpOptions,
 };
 #[cfg(feature = "payments")]
-pub use payments::{PaymentOptions, SAMPLE_PRICES};
+pub use payments::SAMPLE_PRICES;
 #[cfg(feature = "chat")]
 pub use search::{SearchHit, SearchRequest};
 pub use storage::StoreFigures;

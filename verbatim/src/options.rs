@@ -29,9 +29,6 @@ use upstream_reqwest::service::ServiceOptions;
 #[cfg(feature = "chat-model")]
 use upstream_reqwest::{ChatModelOptions, EmbeddingsOptions};
 
-#[cfg(feature = "payments")]
-use crate::payments::PaymentOptions;
-
 mod builder;
 #[cfg(feature = "lookup")]
 mod entitlement;
@@ -260,6 +257,22 @@ impl DatabaseOptions {
             pooler: false,
         }
     }
+}
+
+/// Payment provider for packs and plans.
+#[cfg(feature = "payments")]
+#[derive(Clone, Debug, Default)]
+pub enum PaymentOptions {
+    /// No provider: nothing is sold.
+    #[default]
+    None,
+    /// A built-in checkout without payment, for tests: every visitor of its pages gets free credits.
+    ///
+    /// Plans without a price have one of [`crate::SAMPLE_PRICES`] there.
+    Sandbox,
+    /// Stripe (feature `upstream`). The plans and the address of this service are those of [`Options::accounts`].
+    #[cfg(feature = "upstream")]
+    Stripe(Box<upstream_reqwest::StripeOptions>),
 }
 
 // The URL may contain a password.

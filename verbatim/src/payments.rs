@@ -1,4 +1,4 @@
-//! Payment options, the payment provider and the sandbox.
+//! The payment provider and the sandbox.
 
 use std::sync::Arc;
 
@@ -10,22 +10,11 @@ use transcript_core::{
     },
 };
 
-use crate::{main_stores::MainStores, options::Options, system::SystemClock};
-
-/// Payment provider for packs and plans.
-#[derive(Clone, Debug, Default)]
-pub enum PaymentOptions {
-    /// No provider: nothing is sold.
-    #[default]
-    None,
-    /// A built-in checkout without payment, for tests: every visitor of its pages gets free credits.
-    ///
-    /// Plans without a price have one of [`SAMPLE_PRICES`] there.
-    Sandbox,
-    /// Stripe (feature `upstream`). The plans and the address of this service are those of [`Options::accounts`].
-    #[cfg(feature = "upstream")]
-    Stripe(Box<upstream_reqwest::StripeOptions>),
-}
+use crate::{
+    main_stores::MainStores,
+    options::{Options, PaymentOptions},
+    system::SystemClock,
+};
 
 /// Prices in the sandbox of plans that have none, in US cents.
 ///

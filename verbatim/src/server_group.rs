@@ -1,12 +1,20 @@
 //! Common time and leader leases of the servers on one database.
 
+#[cfg(feature = "postgres")]
+use std::sync::Arc;
 use std::time::Duration;
 
 use transcript_core::{Clock, Random, hex, ids::Holder};
 
-#[cfg(feature = "postgres")]
-use crate::storage::PostgresDatabases;
 use crate::system::SystemClock;
+
+/// Connections to PostgreSQL.
+#[cfg(feature = "postgres")]
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PostgresDatabases {
+    pub(crate) main: Option<Arc<storage_sqlx::PostgresStore>>,
+    pub(crate) archive: Option<Arc<storage_sqlx::PostgresArchive>>,
+}
 
 /// The servers on one database, as one of them sees them. A server with its own storage is alone.
 #[derive(Clone, Debug)]

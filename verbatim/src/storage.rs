@@ -9,6 +9,8 @@ use crate::main_stores::MainStores;
 #[cfg(feature = "postgres")]
 use crate::options::DatabaseOptions;
 use crate::options::{Options, StorageOptions};
+#[cfg(feature = "postgres")]
+use crate::server_group::PostgresDatabases;
 
 /// Failures and free space of one store.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,14 +60,6 @@ struct SqliteFiles {
     #[cfg(feature = "lookup")]
     main: Option<Arc<storage_sqlx::SqliteStore>>,
     archive: Option<Arc<storage_sqlx::SqliteArchive>>,
-}
-
-/// Connections to PostgreSQL.
-#[cfg(feature = "postgres")]
-#[derive(Clone, Debug, Default)]
-pub(crate) struct PostgresDatabases {
-    pub(crate) main: Option<Arc<storage_sqlx::PostgresStore>>,
-    pub(crate) archive: Option<Arc<storage_sqlx::PostgresArchive>>,
 }
 
 impl Stores {
