@@ -5,10 +5,12 @@ use transcript_core::{
     transcript::{self, LanguageTag, LiveStatus, TrackInfo},
 };
 
-use crate::{
-    error::{VerbatimError, count},
-    transcript::millis,
-};
+use crate::error::{Failure, VerbatimError, count};
+
+/// Milliseconds that are not negative.
+pub(crate) fn millis(value: i64) -> Result<u64, VerbatimError> {
+    u64::try_from(value).map_err(|_| Failure::invalid_input("a time is negative"))
+}
 
 /// Whether a video is or was live.
 #[uniffi::remote(Enum)]

@@ -10,7 +10,7 @@ use transcript_core::{
 
 use crate::{
     error::{Failure, VerbatimError, count},
-    metadata::VideoMetadata,
+    metadata::{VideoMetadata, millis},
 };
 
 /// Platform of a video.
@@ -184,11 +184,6 @@ impl Segment {
             words: self.words.into_iter().map(Word::into_core).collect::<Result<_, _>>()?,
         })
     }
-}
-
-/// Milliseconds that are not negative.
-pub(crate) fn millis(value: i64) -> Result<u64, VerbatimError> {
-    u64::try_from(value).map_err(|_| Failure::invalid_input("a time is negative"))
 }
 
 impl From<&transcript::Transcript> for Transcript {
