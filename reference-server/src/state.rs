@@ -1,8 +1,9 @@
 //! Shared state of the routes.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{convert::Infallible, path::PathBuf, sync::Arc, time::Duration};
 
-use http::StatusCode;
+use axum::extract::FromRequestParts;
+use http::{StatusCode, request::Parts};
 use tokio::{
     sync::{Mutex, OwnedSemaphorePermit, Semaphore},
     time::timeout,
@@ -24,7 +25,7 @@ use crate::{
     api::{ByteBudget, ProblemResponse, ReservedBytes},
     config::SearchAccess,
     mail::delete_mails,
-    page::{site::Site, sitemap::Sitemap},
+    page::{PageContext, site::Site, sitemap::Sitemap},
     response_cache::{ResponseCache, ResponseCacheOptions},
 };
 
@@ -193,6 +194,14 @@ pub(crate) async fn write_document<T: Send + 'static>(
         write(&stored)
     };
     budget.build_elsewhere(bytes, work).await
+}
+
+impl FromRequestParts<AppState> for PageContext {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(head: &mut Parts, app: &AppState) -> Result<Self, Infallible> {
+        Ok(Self::from_head(head, &app.site))
+    }
 }
 
 /// Waits for one of these places; `None` if none becomes free in time.

@@ -1,8 +1,7 @@
 //! What a page depends on besides its content: the site, the language of the visitor, and the page's address.
 
-use std::{convert::Infallible, sync::Arc};
+use std::sync::Arc;
 
-use axum::extract::FromRequestParts;
 use http::{HeaderMap, Method, Uri, header::ACCEPT_LANGUAGE, request::Parts};
 use maud::{Markup, html};
 use transcript_core::accounts::NumberFormat;
@@ -11,7 +10,6 @@ use super::{root_of, site::Site};
 use crate::{
     api::parameter,
     messages::{Messages, PageLanguage, fill, fill_markup, number_format},
-    state::AppState,
 };
 
 /// Name of the parameter with the language of the pages.
@@ -48,9 +46,9 @@ impl PageContext {
     }
 
     /// Context of a request whose head a router has changed.
-    pub(crate) fn from_head(head: &Parts, app: &AppState) -> Self {
+    pub(crate) fn from_head(head: &Parts, site: &Arc<Site>) -> Self {
         let uri = head.extensions.get::<WholeUri>().map_or(&head.uri, |whole| &whole.0);
-        Self::new(Arc::clone(&app.site), &head.method, uri, &head.headers)
+        Self::new(Arc::clone(site), &head.method, uri, &head.headers)
     }
 
     /// English page of a default site at this address.
@@ -170,14 +168,6 @@ impl PageContext {
     /// A message with markup for its placeholders. The text is escaped.
     pub(crate) fn markup(&self, key: &str, values: &[(&str, Markup)]) -> Markup {
         fill_markup(self.text(key), values)
-    }
-}
-
-impl FromRequestParts<AppState> for PageContext {
-    type Rejection = Infallible;
-
-    async fn from_request_parts(head: &mut Parts, app: &AppState) -> Result<Self, Infallible> {
-        Ok(Self::from_head(head, app))
     }
 }
 

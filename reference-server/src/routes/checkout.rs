@@ -46,7 +46,7 @@ impl FromRequestParts<AppState> for LocalCaller {
         if app.sandbox.is_none() || is_local(head) {
             return Ok(Self);
         }
-        let context = PageContext::from_head(head, app);
+        let context = PageContext::from_head(head, &app.site);
         Err(respond(StatusCode::FORBIDDEN, page::error(&context, "sandbox.local")))
     }
 }

@@ -127,7 +127,7 @@ impl FromRequestParts<Arc<CachedDocument>> for PageContext {
         head: &mut Parts,
         document: &Arc<CachedDocument>,
     ) -> Result<Self, Infallible> {
-        Ok(Self::from_head(head, &document.app))
+        Ok(Self::from_head(head, &document.app.site))
     }
 }
 

@@ -101,7 +101,7 @@ impl FromRequest<AppState> for SentForm {
         match read_body(&head.headers, body, FORM_MAX, &app.body_budget).await {
             Ok(form) => Ok(Self(form.to_vec())),
             Err(refusal) => {
-                let context = PageContext::from_head(&head, app);
+                let context = PageContext::from_head(&head, &app.site);
                 let page = page::notice(&context, "account.form_title", "account.form");
                 Err(respond(refusal.status(), page))
             }

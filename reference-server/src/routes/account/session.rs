@@ -41,7 +41,7 @@ impl FromRequestParts<AppState> for OwnForm {
     async fn from_request_parts(head: &mut Parts, app: &AppState) -> Result<Self, Response> {
         match is_own_form(head, &app.lookup.options().base_url) {
             true => Ok(Self),
-            false => Err(forbidden(&PageContext::from_head(head, app))),
+            false => Err(forbidden(&PageContext::from_head(head, &app.site))),
         }
     }
 }
@@ -54,7 +54,7 @@ impl FromRequestParts<AppState> for SignedIn {
     type Rejection = Response;
 
     async fn from_request_parts(head: &mut Parts, app: &AppState) -> Result<Self, Response> {
-        let context = PageContext::from_head(head, app);
+        let context = PageContext::from_head(head, &app.site);
         match principal(app, &head.headers).await {
             Ok(Some(principal)) => Ok(Self(principal)),
             Ok(None) => Err(to_sign_in(&context, &head.method, &head.uri)),
