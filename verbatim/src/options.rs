@@ -259,6 +259,9 @@ impl DatabaseOptions {
     }
 }
 
+// The URL may contain a password.
+transcript_core::debug_fields!(DatabaseOptions { connections, connect_timeout, timeout, pooler });
+
 /// Payment provider for packs and plans.
 #[cfg(feature = "payments")]
 #[derive(Clone, Debug, Default)]
@@ -274,9 +277,6 @@ pub enum PaymentOptions {
     #[cfg(feature = "upstream")]
     Stripe(Box<upstream_reqwest::StripeOptions>),
 }
-
-// The URL may contain a password.
-transcript_core::debug_fields!(DatabaseOptions { connections, connect_timeout, timeout, pooler });
 
 /// Number of videos that each supplier processes concurrently, over all platforms; at least 1.
 ///
