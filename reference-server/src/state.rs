@@ -143,7 +143,7 @@ impl AppState {
 
     /// Waits for a place to read an archived transcript, which is held until the last clone of the permit is dropped.
     ///
-    /// Whoever has the transcript keeps a clone: a decoded transcript takes memory that nothing counts.
+    /// All that have the transcript keep a clone: a decoded transcript takes memory that nothing counts.
     ///
     /// # Errors
     /// 503 if no place becomes free in time.
