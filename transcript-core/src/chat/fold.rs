@@ -280,6 +280,7 @@ mod tests {
             ("Straße", "STRASSE"),
             ("İstanbul", "istanbul"),
             ("ılık ILIK", "ilik ilik"),
+            ("kâğıt HÂLÂ resmî sükûn", "kağıt hala resmi sukun"),
             ("ŁÓDŹ miłość", "lodz milosc"),
             ("Đà Nẵng, Đurđevac", "da nang durdevac"),
             ("KØBENHAVN ǿ", "kobenhavn o"),

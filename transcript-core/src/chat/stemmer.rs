@@ -37,6 +37,7 @@ enum StemRules {
     Snowball(Stemmer),
     Arabic(Stemmer),
     Hebrew,
+    Turkish(Stemmer),
 }
 
 impl WordStemmer {
@@ -82,7 +83,11 @@ impl WordStemmer {
             _ => return Self { rules: StemRules::None },
         };
         let stemmer = Stemmer::create(algorithm);
-        let rules = if primary == "ar" { StemRules::Arabic(stemmer) } else { StemRules::Snowball(stemmer) };
+        let rules = match primary {
+            "ar" => StemRules::Arabic(stemmer),
+            "tr" => StemRules::Turkish(stemmer),
+            _ => StemRules::Snowball(stemmer),
+        };
         Self { rules }
     }
 
@@ -106,8 +111,27 @@ impl WordStemmer {
             StemRules::Snowball(stemmer) => stemmer.stem(word),
             StemRules::Arabic(stemmer) => stem_arabic(stemmer, word),
             StemRules::Hebrew => Cow::Borrowed(without_prefix(word)),
+            StemRules::Turkish(stemmer) => stem_turkish(stemmer, word),
         }
     }
+}
+
+/// Stem of a Turkish word.
+///
+/// Turkish is written with and without circumflexes, and Snowball's rules do not take a letter with one for a vowel.
+fn stem_turkish<'a>(stemmer: &Stemmer, word: &'a str) -> Cow<'a, str> {
+    const CIRCUMFLEXES: [char; 4] = ['â', 'î', 'û', '\u{302}'];
+    if !word.contains(CIRCUMFLEXES) {
+        return stemmer.stem(word);
+    }
+    let plain = word.chars().filter_map(|letter| match letter {
+        'â' => Some('a'),
+        'î' => Some('i'),
+        'û' => Some('u'),
+        '\u{302}' => None,
+        letter => Some(letter),
+    });
+    Cow::Owned(stemmer.stem(&plain.collect::<String>()).into_owned())
 }
 
 /// Stem of an Arabic word.
@@ -202,6 +226,10 @@ mod tests {
             ("he", "והמדינה", "המדינה"),
             ("he", "שהספר", "הספר"),
             ("he", "בבית", "לבית"),
+            ("tr", "kâğıdın", "kağıdın"),
+            ("tr", "ka\u{302}rı", "kar"),
+            ("tr", "kâtipler", "katip"),
+            ("tr", "resmîdir", "resmi"),
             ("xx", "same", "same"),
         ] {
             let stemmer = WordStemmer::new(language);

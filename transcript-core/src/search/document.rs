@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// Version of the terms. A change makes every index build itself again.
-pub const INDEX_FORMAT: u32 = 11;
+pub const INDEX_FORMAT: u32 = 12;
 /// Bytes of text after which a row ends.
 const ROW_BYTES: usize = 64 * 1024;
 /// Ordered terms of a row that begin the next one, too: every phrase of a query is in one row.
