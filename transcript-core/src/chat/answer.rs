@@ -9,6 +9,10 @@ pub const NOT_COVERED_SENTENCE: &str = "The transcript does not cover this.";
 pub(super) const NOT_COVERED_IN_PART: &str =
     "The parts of the transcript that were looked at do not cover this.";
 
+/// Responses to a question for what follows or precedes the last answer, if that is the end or the beginning.
+pub(super) const NOTHING_FOLLOWS: &str = "Nothing follows: this is the end of the transcript.";
+pub(super) const NOTHING_PRECEDES: &str = "Nothing comes before: this is the beginning of the transcript.";
+
 /// A citation: a run of whole segments that an answer rests on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Citation {

@@ -56,12 +56,12 @@ const RUSSIAN: &str = "а без более бы был была были был
     ее если есть еще же за здесь и из или им их к как какая какие какой каком когда которая которые который кто ли между меня мне много может мы на над \
     надо нам нас не него нее нет ни них но ну о об один он она они оно от очень по под после потом почему при про раз с \
     сам себя сказал сказала сказано сколько со так также такой там тем то того тоже только том ты у уже чего чем что чтобы эта эти это этого этой этом этот я видео";
-const OTHERS: &str = "ben bir bu cok da daha de diye en gibi hangi icin ile kac kadar kim mi mu nasil ne neden nerede ne zaman o olan olarak ve veya ya \
+const OTHERS: &str = "ben bir bu cok da daha de diye en gibi hangi icin ile kac kadar kim mi mu nasil ne neden nerede ne zaman o olan olarak peki ve veya ya \
     ale albo bo by byc byl bylo byly co czy dla do gdzie go i ich ile jak jaka jaki jakie jako jest jego jej jest juz kiedy kto ktora ktore ktory ma na nad nie o od po \
     przez przy sa sie ta tak te tego ten to tu w we z za ze dlaczego \
     ada adalah akan apa atau bagaimana berapa dan dari dengan di ini itu kapan karena ke mengapa oleh pada siapa untuk yang \
-    في من على الى عن ما ماذا هل هو هي كيف متى اين لماذا التي الذي هذا هذه كم و أن إن إلى أين \
-    क का की के को में से है हैं था थी थे और पर यह वह क्या कौन कब कहां क्यों कैसे कितने ने हो इस उस एक \
+    في من على الى عن ما ماذا هل هو هي كيف متى اين لماذا التي الذي هذا هذه ذلك تلك كم و أن إن إلى أين \
+    क का की के को में से है हैं था थी थे और पर यह वह क्या कौन कब कहां क्यों कैसे कितने ने हो इस उस इसके उसके एक \
     ο η το οι τα του της των τον την στο στη στην σε με και για από που πως τι ποιος ποια ποιο πότε πού γιατί πόσο είναι ένα μια δεν θα να";
 
 /// The lists, each with its language; the last one is of several.
@@ -89,7 +89,7 @@ static COMMON_WORDS: LazyLock<HashMap<String, u16>> = LazyLock::new(|| {
 });
 
 /// N-grams of questions and conjunctions, in unspaced scripts and in Korean.
-const COMMON_NGRAMS: &str = "什么 什麼 怎么 怎麼 为什 為什 哪里 哪裡 多少 几个 如何 哪个 哪些 是谁 谁说 视频 影片 么时 的 了 是 在 有 和 吗 呢 么 麼 什 这 那 \
+const COMMON_NGRAMS: &str = "发生 發生 什么 什麼 怎么 怎麼 为什 為什 哪里 哪裡 多少 几个 如何 哪个 哪些 是谁 谁说 视频 影片 么时 的 了 是 在 有 和 吗 呢 么 麼 什 这 那 \
     哪 他 她 我 你 们 个 不 就 谁 誰 几 幾 です ます した ました どの どこ いつ なに なぜ どう ては って のか たか すか 何か 何 この その とは いく くら には ので から れた いる てい する \
     しま まし ませ せん こと 動画 무엇 어디 언제 누가 누구 어떻 떻게 얼마 얼마나 입니 니까 습니 니다 있습 있나 있어 있는 합니 하나 되나 됩니 인가 인가요 가요 나요 했나 하는 무슨 영상 몇 อะไ ะไร เมื ื่อ \
     ที่ ไหน ใคร ทำไ ำไม อย่ ย่า ไร และ เป็ ป็น ของ ได้ ว่า ให้ ใน กี่";

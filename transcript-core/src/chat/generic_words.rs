@@ -92,6 +92,30 @@ const SAYING_VERBS: [(&str, &str); 18] = [
     ("ko", "말했 말하 말씀 얘기 언급"),
 ];
 
+/// Verbs for "happen", by language: "What happened to the barn?" is about the barn.
+const HAPPENING_VERBS: [(&str, &str); 15] = [
+    ("de", "passiert passierte passieren geschieht geschah geschehen"),
+    ("fr", "passe passé arrive arrivé"),
+    ("es", "pasa pasó pasaba sucede sucedió ocurre ocurrió"),
+    ("pt", "acontece aconteceu"),
+    ("it", "succede successo accade accadde"),
+    ("nl", "gebeurt gebeurde gebeurd"),
+    ("ru", "происходит произошло случилось"),
+    ("uk", "сталося відбулося відбувається"),
+    ("pl", "dzieje stało"),
+    ("tr", "oluyor olur oldu"),
+    ("ar", "يحدث حدث"),
+    ("hi", "होता हुआ"),
+    ("id", "terjadi"),
+    ("sv", "händer hände"),
+    ("da", "sker skete"),
+];
+
+/// Whether a word in lower case is such a verb in any language.
+pub(super) fn is_happening_verb(word: &str) -> bool {
+    HAPPENING_VERBS.iter().any(|(_, verbs)| verbs.split_whitespace().any(|verb| verb == word))
+}
+
 /// The words and n-grams of these verbs, folded.
 static FOLDED_SAYING_VERBS: LazyLock<HashMap<&'static str, HashSet<String>>> = LazyLock::new(|| {
     let folded = |verbs: &str| {
@@ -103,10 +127,14 @@ static FOLDED_SAYING_VERBS: LazyLock<HashMap<&'static str, HashSet<String>>> = L
         });
         words
     };
-    SAYING_VERBS.iter().map(|&(language, verbs)| (language, folded(verbs))).collect()
+    let mut all: HashMap<&str, HashSet<String>> = HashMap::new();
+    for (language, verbs) in SAYING_VERBS.into_iter().chain(HAPPENING_VERBS) {
+        all.entry(language).or_default().extend(folded(verbs));
+    }
+    all
 });
 
-/// Whether a folded word or n-gram is a verb of saying or thinking in a language.
+/// Whether a folded word or n-gram is a verb of saying, thinking or happening in a language.
 pub(super) fn is_saying_verb(word: &str, language: &str) -> bool {
     FOLDED_SAYING_VERBS.get(language).is_some_and(|verbs| verbs.contains(word))
 }

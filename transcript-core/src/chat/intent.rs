@@ -4,8 +4,10 @@ use std::ops::Range;
 
 use super::{
     ChatRole, Passage, Question,
+    answer::{NOTHING_FOLLOWS, NOTHING_PRECEDES},
     bm25::Bm25Query,
     common_words::CommonWords,
+    generic_words::is_happening_verb,
     search_index::{SearchIndex, query_words},
     video_part::asked_part,
     whole_video::{has_phrase, has_unspaced_words, is_whole},
@@ -50,15 +52,30 @@ const VAGUE_PHRASES: &str =
     "决定|決定|问题|問題|错误|錯誤|原因|理由|建议|建議|步骤|步驟|规则|規則|결정|문제|이유";
 
 /// Words that request what follows, compared with the lower-case words of the question.
-const AFTER_WORDS: &str = "after afterwards then next later continue continues danach nachher anschließend \
-    weiter après ensuite puis después luego depois dopo poi daarna daarop потом затем дальше после potem \
-    następnie sonra بعد μετά setelah lalu";
+const AFTER_WORDS: &str = "after afterwards then next later continue continues dann danach nachher anschließend \
+    weiter après ensuite puis después luego entonces depois então dopo poi daarna daarop toen dan vervolgens потом \
+    затем дальше далее после потім далі potem następnie dalej sonra ardından sedan sen därefter derefter deretter \
+    بعد بعدها ثم फिर बाद μετά έπειτα ύστερα setelah lalu kemudian selanjutnya";
 /// The same for scripts without spaces.
-const AFTER_PHRASES: &str =
-    "之后|之後|接着|接著|然后|然後|后来|後來|その後|そのあと|それから|次に|다음|그 후|หลังจาก|ต่อไป";
+const AFTER_PHRASES: &str = "之后|之後|接着|接著|接下来|接下來|然后|然後|后来|後來|その後|この後|そのあと|それから|次に|다음|그 후|그리고 나서|หลังจาก|ต่อไป";
 const BEFORE_WORDS: &str = "before beforehand earlier davor vorher zuvor avant antes prima daarvoor раньше \
     перед wcześniej önce قبل πριν sebelum";
 const BEFORE_PHRASES: &str = "之前|以前|その前|まえ|전에|ก่อน";
+
+/// The response to a question for what follows or precedes the last answer, if the transcript has nothing there.
+pub(super) fn nothing_beyond(question: &Question, passages: &[Passage]) -> Option<&'static str> {
+    let (first, last) = last_cited(question)?;
+    let message = question.message().to_lowercase();
+    // Markers have whole seconds.
+    let start = |passage: &Passage| passage.start_ms / 1_000;
+    let follows = passages.last().is_some_and(|passage| start(passage) > last / 1_000);
+    let precedes = passages.first().is_some_and(|passage| start(passage) < first / 1_000);
+    match () {
+        () if has_only(&message, AFTER_WORDS, AFTER_PHRASES) => (!follows).then_some(NOTHING_FOLLOWS),
+        () if has_only(&message, BEFORE_WORDS, BEFORE_PHRASES) => (!precedes).then_some(NOTHING_PRECEDES),
+        () => None,
+    }
+}
 
 /// Classifies a question, given the words of the transcript.
 pub(super) fn intent(question: &Question, passages: &[Passage], index: &SearchIndex) -> Intent {
@@ -111,14 +128,17 @@ fn has_only(message: &str, words: &str, phrases: &str) -> bool {
     // Too short to show its language.
     let mut other_terms = Bm25Query::new(CommonWords::of(""));
     if let Some(phrase) = phrases.split('|').find(|phrase| message.contains(phrase)) {
-        other_terms.add(&message.replacen(phrase, " ", 1), 1.0);
+        let rest = message.replacen(phrase, " ", 1);
+        let rest = HAPPENING_PHRASES.split('|').fold(rest, |rest, phrase| rest.replace(phrase, " "));
+        other_terms.add(&rest, 1.0);
         return other_terms.informative() <= OTHER_NGRAMS_MAX;
     }
     let mut has_match = false;
     for word in message.split(|c: char| !c.is_alphanumeric()) {
-        if has_word(words, word) {
+        // "And" is joined to the next word in Arabic.
+        if has_word(words, word) || word.strip_prefix('و').is_some_and(|rest| has_word(words, rest)) {
             has_match = true;
-        } else {
+        } else if !is_happening_verb(word) {
             other_terms.add(word, 1.0);
         }
     }
@@ -127,6 +147,10 @@ fn has_only(message: &str, words: &str, phrases: &str) -> bool {
 
 /// Most other informative n-grams in such a question in an unspaced script.
 const OTHER_NGRAMS_MAX: usize = 3;
+
+/// What asks what happened and names no subject, in scripts without spaces.
+const HAPPENING_PHRASES: &str =
+    "发生了什么|發生了什麼|发生什么|發生什麼|何が起きましたか|何が起きた|何が起こりましたか|何が起こった";
 
 /// Words of a question for what is at a time, which name no subject, in lower case.
 const TIME_WORDS: &str = "mark minute timestamp describe topic minuten zeitpunkt passiert geschieht passe pasa sucede \
@@ -165,9 +189,11 @@ fn names_subject(rest: &str, index: &SearchIndex) -> bool {
 /// Most informative n-grams beside a time in a question for it, in an unspaced script.
 const TIME_NGRAMS_MAX: usize = 8;
 
-/// Earliest and latest time that the last answer cites, in milliseconds.
+/// Earliest and latest time that the last answer cites, in milliseconds; one that there is nothing beyond it is none.
 pub(super) fn last_cited(question: &Question) -> Option<(u64, u64)> {
-    let answer = question.history().iter().rev().find(|turn| turn.role == ChatRole::Assistant)?;
+    let is_beyond = |content: &str| [NOTHING_FOLLOWS, NOTHING_PRECEDES].contains(&content);
+    let mut answers = question.history().iter().rev().filter(|turn| turn.role == ChatRole::Assistant);
+    let answer = answers.find(|turn| !is_beyond(&turn.content))?;
     let times: Vec<u64> = answer.content.split('[').skip(1).filter_map(parse_marker_ms).collect();
     Some((*times.iter().min()?, *times.iter().max()?))
 }
@@ -285,6 +311,39 @@ mod tests {
         check(answered, "然后呢？", Intent::After(3_723_000));
         check(answered, "What came before?", Intent::Before(65_000));
         check(answered, "What happens after the harvest festival?", Intent::Words);
+        for message in [
+            "and then?",
+            "And then what happened?",
+            "Und dann?",
+            "Was passierte danach?",
+            "Et après ?",
+            "Et puis ?",
+            "¿Y luego?",
+            "¿Qué pasó después?",
+            "¿Y entonces?",
+            "E depois?",
+            "E então?",
+            "E poi?",
+            "En toen?",
+            "И что потом?",
+            "А дальше?",
+            "Peki sonra?",
+            "Sonra ne oldu?",
+            "وماذا بعد؟",
+            "وبعد ذلك؟",
+            "ثم ماذا؟",
+            "और फिर?",
+            "उसके बाद?",
+            "その後は？",
+            "それから？",
+            "接下来呢？",
+            "后来发生了什么？",
+            "그 다음은?",
+            "그리고 나서?",
+        ] {
+            check(answered, message, Intent::After(3_723_000));
+        }
+        check(answered, "Und dann in Wien?", Intent::Words);
         check(None, "And after that?", Intent::Words);
         check(Some("nothing cited"), "And then?", Intent::Words);
     }

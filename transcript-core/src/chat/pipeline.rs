@@ -12,6 +12,7 @@ use super::{
     cpu_pool::{ANSWERS_MAX, CpuPool, SEARCHES_MAX},
     delta_buffer::DeltaBuffer,
     extractive::Retrieval,
+    intent::nothing_beyond,
     meaning::MeaningSearch,
     passages, prompt,
     retrieve::select_within_budget,
@@ -260,6 +261,9 @@ impl<'a> AnswerTask<'a> {
     }
 
     async fn answer(mut self) -> Result<VerifiedAnswer> {
+        if let Some(sentence) = nothing_beyond(&self.question, &self.passages) {
+            return self.answer_with_sentence(sentence, VerifiedAnswer::empty(1.0));
+        }
         if self.chat.is_extractive {
             return self.answer_with_passages(false).await;
         }
@@ -340,6 +344,10 @@ impl<'a> AnswerTask<'a> {
 
     fn answer_not_covered(&mut self, answer: VerifiedAnswer) -> Result<VerifiedAnswer> {
         let sentence = if answer.coverage < 1.0 { NOT_COVERED_IN_PART } else { NOT_COVERED_SENTENCE };
+        self.answer_with_sentence(sentence, answer)
+    }
+
+    fn answer_with_sentence(&mut self, sentence: &str, answer: VerifiedAnswer) -> Result<VerifiedAnswer> {
         self.send([Sentence { text: sentence.to_owned(), citations: Vec::new() }])?;
         Ok(VerifiedAnswer { response: sentence.to_owned(), is_covered: false, ..answer })
     }

@@ -234,6 +234,10 @@ mod tests {
             (german, "Was hält sie von der Geige?", true),
             (russian, "Рассказывает ли она о вулканах?", false),
             (russian, "Что она рассказывает о станции?", true),
+            (german, "Was passierte mit dem Boot?", false),
+            (german, "Was ist mit der Geige passiert?", true),
+            (french, "Que s'est-il passé dans le pont ?", false),
+            (french, "Qu'est-il arrivé au canal ?", true),
         ] {
             let passages = test_passages(&spoken);
             let question = Question::new(message, Vec::new()).unwrap();
@@ -301,12 +305,17 @@ mod tests {
             (ARABIC, "متى افتتح المخبز؟", true),
             (ARABIC, "كم سعر الرغيف؟", true),
             (ARABIC, "كيف أصلح ثلاجة لا تبرد؟", false),
+            (ARABIC, "هل عندهم خراف؟", false),
+            (ARABIC, "هل عندهم مخبز؟", true),
             (CHINESE, "店在哪里？", true),
             (CHINESE, "店在哪儿", true),
             (CHINESE, "有几个工人？", true),
             (CHINESE, "怎么学游泳？", false),
             (CHINESE, "父亲叫什么名字？", true),
             (CHINESE, "骆驼叫什么名字？", false),
+            (CHINESE, "一九八零年发生了什么？", true),
+            (CHINESE, "父亲开店的时候发生了什么事？", true),
+            (CHINESE, "骆驼发生了什么？", false),
         ] {
             let passages = test_passages(&spoken);
             let question = Question::new(message, Vec::new()).unwrap();

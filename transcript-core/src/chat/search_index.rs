@@ -27,8 +27,10 @@ const TYPING_ERROR_QUALITY: f32 = 0.5;
 const PREFIX_LETTERS: usize = 5;
 /// Languages that join words to compounds.
 const COMPOUND_LANGUAGES: [&str; 7] = ["da", "de", "fi", "hu", "nl", "no", "sv"];
-/// Shortest word that is searched inside compounds, in letters.
-const COMPOUND_LETTERS_MIN: usize = 5;
+/// Shortest word that is searched inside compounds, in letters. Where a shorter word than [`PREFIX_LETTERS`] is a part,
+/// the rest has as many letters as the shortest nouns: "Eier" is no part of "Feier".
+const COMPOUND_LETTERS_MIN: usize = 4;
+const COMPOUND_REST_MIN: usize = 3;
 /// Shortest word that may have two letters swapped, and shortest one with another typing error, in letters.
 const SWAPPED_LETTERS_MIN: usize = 5;
 const TYPING_ERROR_LETTERS_MIN: usize = 6;
@@ -171,6 +173,8 @@ impl SearchIndex {
         word.is_common
             || is_generic_word(&word.folded, self.language)
             || is_saying_verb(&word.folded, self.language)
+            || (self.language == "ar"
+                && without_pronoun(&word.folded).is_some_and(|rest| is_generic_word(rest, "ar")))
     }
 
     /// Whether a word of a query names a subject: it is neither generic nor grammar.
@@ -307,11 +311,21 @@ impl SearchIndex {
             return Some(PREFIX_QUALITY);
         }
         let (short, long) = if one_letters < two_letters { (one, two) } else { (two, one) };
+        let letters = one_letters.min(two_letters);
+        let has_rest = || one_letters.abs_diff(two_letters) >= COMPOUND_REST_MIN;
         let is_compound = COMPOUND_LANGUAGES.contains(&self.language)
-            && one_letters.min(two_letters) >= COMPOUND_LETTERS_MIN
-            && (long.starts_with(short) || long.ends_with(short));
+            && letters >= COMPOUND_LETTERS_MIN
+            && (long.starts_with(short) || long.ends_with(short))
+            && (letters >= PREFIX_LETTERS || (has_rest() && !is_generic_word(short, self.language)));
         is_compound.then_some(COMPOUND_QUALITY)
     }
+}
+
+/// An Arabic word without the pronoun at its end: `عندهم` is "with them".
+fn without_pronoun(word: &str) -> Option<&str> {
+    ["هما", "هم", "هن", "ها", "كم", "نا", "ه", "ك", "ي"]
+        .into_iter()
+        .find_map(|pronoun| word.strip_suffix(pronoun))
 }
 
 /// Whether two words have the same letters in any order.
@@ -361,6 +375,13 @@ mod tests {
             ("it was the saddle of the horse that she had", "addsle", 0.0),
             ("it was in 12345 that she had the horse", "12354", 0.0),
             ("la huelga de la fábrica no era de ella", "hulega", TYPING_ERROR_QUALITY),
+            ("der Brotteig war nicht in der Küche und auch nicht im Keller", "Brot", COMPOUND_QUALITY),
+            ("der Hausbau war nicht in der Stadt und auch nicht im Tal", "Haus", COMPOUND_QUALITY),
+            ("das Brot war nicht in der Küche und auch nicht im Keller", "Brotteig", COMPOUND_QUALITY),
+            ("das war ein Waldhaus und es war nicht in der Stadt", "Haus", COMPOUND_QUALITY),
+            ("die Feier war nicht in der Stadt und auch nicht im Tal", "Eier", 0.0),
+            ("sie kommt oder sie kommt nicht und das ist auch alles", "Kleidoder", 0.0),
+            ("the bread knife was not in the kitchen and not with her", "knif", 0.0),
         ] {
             assert_eq!(quality(spoken, word), expect, "{word} in {spoken}");
         }

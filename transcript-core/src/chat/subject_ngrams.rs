@@ -30,6 +30,8 @@ pub(super) struct SubjectNgrams {
     beginnings: HashSet<String>,
     /// The n-grams of Japanese nouns in Hiragana.
     hiragana_nouns: HashSet<String>,
+    /// The Chinese characters that stand in common pairs only: 生 of 发生, and the pair 生了, name nothing then.
+    common_letters: HashSet<char>,
     /// Whether Kana stand beside Chinese characters or Katakana: particles and endings are Hiragana then.
     is_japanese: bool,
 }
@@ -40,6 +42,7 @@ impl SubjectNgrams {
         Self {
             beginnings: korean_beginnings(text),
             hiragana_nouns: hiragana_nouns(text),
+            common_letters: common_letters(text),
             is_japanese: has(&[Script::Hiragana]) && has(&[Script::Han, Script::Katakana]),
         }
     }
@@ -47,7 +50,9 @@ impl SubjectNgrams {
     /// The part of a word of a subject that an n-gram is; 0 for one that holds grammar.
     pub(super) fn word_share(&self, ngram: &str) -> f32 {
         let first = ngram.chars().next().map(char_script);
-        let has_common_letter = || ngram.chars().any(|c| is_common_ngram(c.encode_utf8(&mut [0; 4])));
+        let is_common_letter =
+            |c: char| is_common_ngram(c.encode_utf8(&mut [0; 4])) || self.common_letters.contains(&c);
+        let has_common_letter = || ngram.chars().any(is_common_letter);
         match first {
             Some(Script::Hangul) => f32::from(u8::from(self.beginnings.contains(ngram))),
             Some(Script::Han | Script::Hiragana | Script::Katakana) => {
@@ -59,6 +64,26 @@ impl SubjectNgrams {
             _ => NGRAM_WORDS,
         }
     }
+}
+
+/// The Chinese characters of a text that are in common pairs wherever they stand.
+fn common_letters(text: &str) -> HashSet<char> {
+    let (mut inside, mut outside) = (HashSet::new(), HashSet::new());
+    for run in text.split(|c| char_script(c) != Script::Han) {
+        let letters: Vec<char> = fold(run).chars().collect();
+        let is_common = |pair: &[char]| is_common_ngram(&String::from_iter(pair));
+        let pairs: Vec<bool> = letters.windows(2).map(is_common).collect();
+        for (at, letter) in letters.into_iter().enumerate() {
+            let around = [at.checked_sub(1), Some(at)].into_iter().flatten();
+            let is_inside = around.into_iter().any(|pair| pairs.get(pair) == Some(&true));
+            if is_inside {
+                inside.insert(letter)
+            } else {
+                outside.insert(letter)
+            };
+        }
+    }
+    &inside - &outside
 }
 
 /// The first syllables of the Korean words of a text, without those that ask how many, and what these count.

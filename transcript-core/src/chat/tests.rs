@@ -182,6 +182,33 @@ async fn chat_uncovered_question_returns_not_covered() {
 }
 
 #[tokio::test]
+async fn chat_nothing_follows_end_or_precedes_beginning() {
+    let turn = |content: &str| ChatTurn { role: ChatRole::Assistant, content: content.to_owned() };
+    for (cited, message, expect) in [
+        ("2:00", "and then?", Some("Nothing follows: this is the end of the transcript.")),
+        ("2:00", "然后呢？", Some("Nothing follows: this is the end of the transcript.")),
+        ("0:00", "And before that?", Some("Nothing comes before: this is the beginning of the transcript.")),
+        ("1:00", "and then?", None),
+        ("2:00", "And before that?", None),
+    ] {
+        let cited = turn(&format!("“The ship.” [{cited}]"));
+        // The same question again has the same answer.
+        let repeated = expect.map(|expect| vec![cited.clone(), turn(expect)]);
+        for history in [Some(vec![cited]), repeated].into_iter().flatten() {
+            let question = Question::new(message, history).unwrap();
+            let model = |_: &ModelRequest, _: usize| Ok("“The ship of part 1” [s2].".to_owned());
+            let model = ScriptedModel { context: 32_000, script: model, requests: Mutex::default() };
+            let with_model = Chat::new(Handle::current(), Arc::new(model), ChatOptions::default());
+            for chat in [Chat::extractive(Handle::current()), with_model] {
+                let answer = chat.answer(test_transcript(3), question.clone()).await.unwrap();
+                assert_eq!(answer.is_covered, expect.is_none(), "{message}");
+                assert!(expect.is_none_or(|expect| answer.response == expect), "{}", answer.response);
+            }
+        }
+    }
+}
+
+#[tokio::test]
 async fn chat_transcript_without_speech_supports_no_statement() {
     let script =
         |_: &ModelRequest, _| Ok("This video reviews the new iPhone camera and its battery [s1].".to_owned());
