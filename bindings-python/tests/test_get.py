@@ -109,9 +109,9 @@ async def test_aget_many_endless_links_can_stop(youtube):
     languages = []
     async for result in youtube.aget_many(itertools.cycle(["vb-tracks-0", "vb-french-0"]), concurrency=3):
         languages.append(result.get().language)
-        if len(languages) == 7:
+        # The repeats of one link may all come before the other one.
+        if len(languages) >= 7 and set(languages) == {"en", "fr"}:
             break
-    assert set(languages) == {"en", "fr"}
 
 
 def test_get_many_respects_concurrency():
