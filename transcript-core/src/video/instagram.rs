@@ -8,6 +8,7 @@ use super::{
 };
 
 const SITE: Platform = Platform::Instagram;
+const BASE: &str = "https://www.instagram.com";
 
 /// Length of the key after the code in links to posts of private accounts, in characters.
 const PRIVATE_KEY_LENGTH: usize = 28;
@@ -33,6 +34,11 @@ pub(super) fn read_page(url: &PlatformUrl) -> Result<ParsedLink, LinkError> {
         }
         ["reel" | "reels", "audio", ..] => Err(LinkError::not_a_video(SITE, "a piece of music")),
         ["p" | "reel" | "reels" | "tv", code, ..] => parse_post(code),
+        ["accounts", "login", ..] => {
+            let inner = url.parameter(&["next"]);
+            let inner = inner.ok_or_else(|| LinkError::not_a_video(SITE, other_page(&path)))?;
+            Ok(ParsedLink::wrapped(&inner, BASE))
+        }
         ["stories" | "explore" | "accounts" | "s" | "direct" | "share", ..] => {
             Err(LinkError::not_a_video(SITE, other_page(&path)))
         }
@@ -58,7 +64,7 @@ fn other_page(path: &[&str]) -> &'static str {
 pub(super) fn read_redirect(url: &PlatformUrl) -> Result<ParsedLink, LinkError> {
     let inner = url.parameter(&["u"]);
     let inner = inner.ok_or_else(|| LinkError::not_a_video(SITE, "a redirect to another site"))?;
-    Ok(ParsedLink::wrapped(&inner, "https://www.instagram.com"))
+    Ok(ParsedLink::wrapped(&inner, BASE))
 }
 
 /// Parses an app link: `media?id=NUMBER`, sometimes with the author's number after `_`.

@@ -27,7 +27,10 @@ pub(super) fn read_page(url: &PlatformUrl) -> Result<ParsedLink, LinkError> {
             // Old pages named the video only in the fragment: "#/@name/video/…".
             let inside = platform_url::segments_of(url.fragment());
             let inside: Vec<&str> = inside.iter().map(Cow::as_ref).collect();
-            read_path(&inside)
+            match url.parameter(&["item_id"]) {
+                Some(id) if inside.is_empty() => parse_post(&id),
+                _ => read_path(&inside),
+            }
         }
         _ => read_path(&path),
     }
@@ -46,6 +49,10 @@ fn read_path(path: &[&str]) -> Result<ParsedLink, LinkError> {
         ["v", id, ..] => id.strip_suffix(".html").unwrap_or(id),
         _ => return Err(LinkError::not_a_video(SITE, other_page(path))),
     };
+    parse_post(id)
+}
+
+fn parse_post(id: &str) -> Result<ParsedLink, LinkError> {
     leading_number(SITE, id).map(|video| ParsedLink::Target(VideoLink::Video(video)))
 }
 
@@ -111,7 +118,7 @@ pub(super) fn read_short(url: &PlatformUrl, host: &'static str) -> Result<Parsed
 pub(super) fn read_app(rest: &str) -> Result<ParsedLink, LinkError> {
     let path = rest.split(['?', '#']).next().unwrap_or_default();
     match path.strip_prefix("aweme/detail/") {
-        Some(id) => leading_number(SITE, id).map(|video| ParsedLink::Target(VideoLink::Video(video))),
+        Some(id) => parse_post(id),
         None => Err(LinkError::not_a_video(SITE, "another part of the app")),
     }
 }

@@ -25,6 +25,7 @@ pub(super) fn read_page(url: &PlatformUrl) -> Result<ParsedLink, LinkError> {
     }
     let parameter = match path.as_slice() {
         ["i", "bookmarks", ..] => url.parameter(&["post_id"]),
+        ["intent", ..] => url.parameter(&["tweet_id", "in_reply_to"]),
         [_, "mediaviewer" | "mediaViewer", ..] => url.parameter(&["currentTweet"]),
         ["login", ..] | ["i", "flow", "login", ..] => {
             let inner = url.parameter(&["redirect_after_login"]);

@@ -24,8 +24,8 @@ pub(super) fn read_page(url: &PlatformUrl) -> Result<ParsedLink, LinkError> {
         "attribution_link" => read_attribution(url),
         "oembed" => wrapped_link(url.parameter(&["url"]), "the embedding interface"),
         "redirect" => wrapped_link(url.parameter(&["q"]), "a redirect"),
-        "signin" | "verify_age" | "verify_controversy" => {
-            wrapped_link(url.parameter(&["next", "next_url"]), "a sign-in page")
+        "signin" | "supported_browsers" | "verify_age" | "verify_controversy" => {
+            wrapped_link(url.parameter(&["next", "next_url"]), "a page before another one")
         }
         // "podcast" is the page of an episode in YouTube Music.
         "v" | "vi" | "e" | "w" | "embed" | "shorts" | "live" | "watch" | "video" | "podcast" => {
@@ -137,7 +137,9 @@ pub(super) fn read_image(url: &PlatformUrl) -> Result<ParsedLink, LinkError> {
     }
 }
 
-/// Parses a consent, sign-in or search result page of Google, which carries the link to its target.
+/// Parses a page of Google that carries the link to its target: consent, sign-in, a search result, or a check for bots.
+///
+/// The link is read from its text; the page is never requested.
 pub(super) fn read_redirect(url: &PlatformUrl) -> Result<ParsedLink, LinkError> {
     let host = url.host();
     if let Some(video) = search_viewer(url) {
@@ -147,6 +149,8 @@ pub(super) fn read_redirect(url: &PlatformUrl) -> Result<ParsedLink, LinkError> 
         url.parameter(&["continue"])
     } else if url.segments().first().is_some_and(|segment| segment == "url") {
         url.parameter(&["url", "q"])
+    } else if url.segments().first().is_some_and(|segment| segment == "sorry") {
+        url.parameter(&["continue"])
     } else {
         None
     };

@@ -66,6 +66,8 @@ fn target(platform: Platform, location: &Url) -> Result<RedirectStep, ShortLinkF
             link.platform().name(),
             link.address()
         ))),
+        // The login wall names the short link that led to it.
+        Ok(VideoLink::Short(_)) if url.path().starts_with("/accounts/") => Err(ShortLinkFailure::Login),
         Ok(VideoLink::Short(link)) if url.scheme() == "https" => Ok(RedirectStep::ShortLink(link)),
         Ok(VideoLink::Short(_)) => Ok(RedirectStep::NotAVideo(unsafe_url_message(platform))),
         Err(error) => match error.problem() {
