@@ -104,9 +104,23 @@ fn unwrap_gate(mut found: Value, code: &str) -> Result<Value, SocialFailure> {
     }
     match found.get_mut("if_not_gated_logged_out").map(Value::take) {
         None => Ok(found),
-        Some(Value::Null) => Err(SocialFailure::Age),
+        Some(Value::Null) => Err(gate(field(&found, "gating_ruling"))),
         Some(post) if matches_code(&post) => Ok(post),
         Some(_) => Err(SocialFailure::OtherVideo),
+    }
+}
+
+/// Why a gated post is hidden from viewers without an account, by the title and description of its gate.
+fn gate(ruling: &Value) -> SocialFailure {
+    let texts =
+        ["title", "description"].map(|name| field(ruling, name).as_str().unwrap_or("").to_lowercase());
+    let says = |words: &[&str]| words.iter().any(|word| texts.iter().any(|text| text.contains(word)));
+    if says(&["region", "country", "location"]) {
+        SocialFailure::Region
+    } else if ruling.is_null() {
+        SocialFailure::Withheld(None)
+    } else {
+        SocialFailure::Age
     }
 }
 
@@ -145,6 +159,13 @@ mod tests {
         let closed =
             nested(json!({"code": "Code1", "gating_ruling": {"x": 1}, "if_not_gated_logged_out": null}));
         assert_eq!(read_post(&[closed]), Err(SocialFailure::Age));
+        let closed = |ruling: Value| {
+            read_post(&[nested(json!({"gating_ruling": ruling, "if_not_gated_logged_out": null}))])
+        };
+        let titled = |title: &str| closed(json!({"gating_type": 3, "title": title}));
+        assert_eq!(titled("Age-restricted content"), Err(SocialFailure::Age));
+        assert_eq!(titled("Not available in your region"), Err(SocialFailure::Region));
+        assert_eq!(closed(json!(null)), Err(SocialFailure::Withheld(None)));
         assert_eq!(read_post(&[nested(json!(null))]), Err(SocialFailure::Withheld(None)));
         assert_eq!(read_post(&[nested(json!({"code": "Code2"}))]), Err(SocialFailure::OtherVideo));
         let other = nested(json!({"if_not_gated_logged_out": {"code": "Code2"}}));

@@ -19,7 +19,7 @@ pub(super) fn status(detail: &Value) -> Option<SocialFailure> {
         10_222 => Some(SocialFailure::PrivateAccount),
         10_217 => Some(SocialFailure::Removed),
         10_221 => Some(SocialFailure::AccountRemoved),
-        10_231 => Some(SocialFailure::Region),
+        10_231 => Some(classify_message(message).unwrap_or(SocialFailure::Region)),
         code => Some(classify_message(message).unwrap_or(SocialFailure::Withheld(Some(code)))),
     }
 }
@@ -28,8 +28,12 @@ pub(super) fn status(detail: &Value) -> Option<SocialFailure> {
 ///
 /// It joins several with `&`; the most specific ones come first here.
 fn classify_message(message: &str) -> Option<SocialFailure> {
-    let known: [(&[&str], SocialFailure); 7] = [
-        (&["status_deleted", "doesn't exist", "not exist"], SocialFailure::Removed),
+    let known: [(&[&str], SocialFailure); 8] = [
+        (
+            &["status_deleted", "doesn't exist", "not exist", "vigo", "invalid item id"],
+            SocialFailure::Removed,
+        ),
+        (&["author_secret"], SocialFailure::PrivateAccount),
         (&["status_self_see", "status_friend_see", "private"], SocialFailure::Private),
         (&["status_reviewing"], SocialFailure::InReview),
         (&["status_audit_not_pass"], SocialFailure::Removed),
@@ -91,11 +95,15 @@ mod tests {
         check(json!(10_217), "", Some(SocialFailure::Removed));
         check(json!(10_221), "", Some(SocialFailure::AccountRemoved));
         check(json!(10_231), "", Some(SocialFailure::Region));
+        check(json!(10_231), "status_audit_not_pass", Some(SocialFailure::Removed));
         for (message, expect) in [
             ("item doesn't exist", SocialFailure::Removed),
             ("item_privacy_authorization&status_deleted", SocialFailure::Removed),
             ("status_deleted", SocialFailure::Removed),
             ("status_self_see", SocialFailure::Private),
+            ("author_secret", SocialFailure::PrivateAccount),
+            ("vigo", SocialFailure::Removed),
+            ("invalid item id", SocialFailure::Removed),
             ("status_reviewing", SocialFailure::InReview),
             ("status_audit_not_pass", SocialFailure::Removed),
             ("cross_border_violation_ur", SocialFailure::Region),

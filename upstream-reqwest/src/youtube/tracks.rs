@@ -18,9 +18,10 @@ const TRANSLATIONS_MAX: usize = 1_000;
 const ADDRESS_MAX: usize = 8_192;
 const NAME_MAX: usize = 200;
 
-/// The end of the id of an audio track in the spoken language: `en-US.4`. Those of dubbed tracks end in other numbers,
-/// such as `.10` if a machine dubbed them.
+/// The end of the id of an audio track in the spoken language: `en-US.4`. Those of dubbed tracks end in other numbers.
 pub(super) const ORIGINAL_AUDIO: &str = ".4";
+/// The end of the id of an audio track that a machine dubbed.
+const MACHINE_DUB: &str = ".10";
 
 /// A caption format of YouTube.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,6 +101,7 @@ impl YouTubeTrackList {
                 track.info.original = spoken.matches(&track.info.language) && !track.is_of_dub();
             }
         }
+        mark_machine_dubs(list, &mut tracks);
         let translations = items(list, "translationLanguages", TRANSLATIONS_MAX);
         let translations = translations.filter_map(TranslationLanguage::read).collect();
         Self { tracks, translations, is_partial }
@@ -284,6 +286,24 @@ fn spoken_language(list: &Value, tracks: &[YouTubeTrack]) -> Option<LanguageTag>
     let first = generated.next()?;
     let is_only = generated.all(|track| track.info.language == first.info.language);
     is_only.then(|| first.info.language.clone())
+}
+
+/// Marks the recognised speech of audio that a machine dubbed: its words are those of a machine translation.
+fn mark_machine_dubs(list: &Value, tracks: &mut [YouTubeTrack]) {
+    let audio_tracks = items(list, "audioTracks", TRACKS_MAX);
+    let dubs: Vec<_> =
+        audio_tracks.filter(|audio| has_suffix(audio, MACHINE_DUB)).filter_map(audio_language).collect();
+    for info in tracks.iter_mut().map(|track| &mut track.info) {
+        let is_of_dub = || dubs.iter().any(|dub| dub.matches(&info.language));
+        if info.kind == TrackKind::Generated && !info.original && is_of_dub() {
+            info.kind = TrackKind::Translated;
+        }
+    }
+}
+
+/// Whether the id of an audio track has this ending.
+fn has_suffix(audio: &Value, suffix: &str) -> bool {
+    field(audio, "audioTrackId").as_str().is_some_and(|id| id.ends_with(suffix))
 }
 
 /// Whether an audio track is marked as dubbed.

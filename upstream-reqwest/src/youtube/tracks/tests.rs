@@ -138,6 +138,38 @@ fn spoken_language_is_detected_from_track_list() {
 }
 
 #[test]
+fn speech_of_machine_dub_is_machine_translation() {
+    let list = list(
+        json!([
+            track("ja", "asr", "ja"),
+            track("en", "asr", "dub"),
+            track("es", "asr", "human-dub"),
+            track("en-GB", "", "written")
+        ]),
+        json!({
+            "audioTracks": [{"audioTrackId": "ja.4"}, {"audioTrackId": "en-US.10"}, {"audioTrackId": "es-US.3"}],
+            "translationLanguages": [{"languageCode": "fr"}],
+        }),
+    );
+    let kinds: Vec<_> = list.infos().into_iter().map(|info| info.kind).collect();
+    assert_eq!(kinds, [TrackKind::Generated, TrackKind::Translated, TrackKind::Generated, TrackKind::Human]);
+    let chosen = |selector: &TrackSelector| list.choose(selector).map(|choice| choice.address);
+    assert_eq!(chosen(&selector("en")).as_deref(), Some("written"));
+    assert_eq!(chosen(&translation("en")).as_deref(), Some("written"));
+    let chosen_of_speech = |selector: &TrackSelector| {
+        let speech = YouTubeTrackList { tracks: list.tracks[..2].to_vec(), ..list.clone() };
+        speech.choose(selector).map(|choice| (choice.address, choice.info.kind, choice.translate_to))
+    };
+    let original = ("ja".to_owned(), TrackKind::Generated, None);
+    assert_eq!(chosen_of_speech(&TrackSelector::Default), Some(original));
+    assert_eq!(chosen_of_speech(&selector("en")), None);
+    let dub = ("dub".to_owned(), TrackKind::Translated, None);
+    assert_eq!(chosen_of_speech(&translation("en")), Some(dub));
+    let french = ("ja".to_owned(), TrackKind::Translated, Some("fr".to_owned()));
+    assert_eq!(chosen_of_speech(&translation("fr")), Some(french), "of what was spoken, not of the dub");
+}
+
+#[test]
 fn track_of_dub_has_word_for_it_in_name() {
     for (name, is_original) in [
         ("Dubois", true),
