@@ -75,7 +75,7 @@ impl CachedForm {
     /// Approximate memory in bytes.
     fn memory_bytes(&self) -> u64 {
         match self {
-            Self::Decoded(stored) => stored.transcript.memory_bytes() as u64 + 1_024,
+            Self::Decoded(stored) => stored.transcript.memory_bytes() + 1_024,
             Self::Lazy(lazy) => lazy.memory_bytes(),
         }
     }

@@ -9,7 +9,7 @@ use super::{
     request::{CURSOR_MAX, PAGE_SIZE},
     table::{AdminEndpoint, ENDPOINTS},
 };
-use crate::routes::document::{schema_generator, with_common_fields};
+use crate::routes::document::{UNSUPPORTED_BODY, schema_generator, with_common_fields};
 
 /// What the first part of a path after `/admin/` names.
 const TAGS: [(&str, &str); 7] = [
@@ -109,7 +109,7 @@ fn refusals(endpoint: &AdminEndpoint, error: &Value) -> Map<String, Value> {
         (404, "There is no such key, account, grant or job.", endpoint.path.contains('{')),
         (409, "It contradicts what is stored.", endpoint.method != Method::GET),
         (413, "The body is larger than 16 KiB.", endpoint.request.is_some()),
-        (415, "The body is not JSON, or it is compressed.", endpoint.request.is_some()),
+        (415, UNSUPPORTED_BODY, endpoint.request.is_some()),
         (500, "Internal error.", true),
         (503, "The storage cannot be reached.", true),
     ];

@@ -206,7 +206,7 @@ pub(crate) fn create_operation(options: &DocumentOptions<'_>) -> Value {
             ),
             "415": document::refusal(
                 (415, "Unsupported Media Type"),
-                "The body is not JSON, or it is compressed.",
+                document::UNSUPPORTED_BODY,
                 &[(
                     "type",
                     "The body must be JSON: send the header Content-Type: application/json with it, or no body at \

@@ -78,8 +78,8 @@ pub trait Outbox: fmt::Debug + Send + Sync + 'static {
     /// `expires_at` is at most [`LEASE_MAX`] after `now`.
     ///
     /// **Behaviour**
-    /// - A mail is due from its due time on. A leased mail is due again only after the lease has expired, also for
-    ///   its holder. Each lease counts as an attempt; the returned intent includes it.
+    /// - A mail is due from its due time on. A leased mail is due again only after the lease has expired. Each
+    ///   lease counts as an attempt; the returned intent includes it.
     /// - A leased mail that cannot be decoded is logged and left out.
     /// - A mail that is due more than [`RETRY_PAUSE_MAX`] and [`LEASE_MAX`] after `now` is due [`LEASE_MAX`] after
     ///   `now` instead: a clock that was ahead and was corrected since stored its time.

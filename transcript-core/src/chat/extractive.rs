@@ -7,7 +7,9 @@ use async_trait::async_trait;
 use super::{
     ChatModel, DeltaSink, ModelReply, ModelRequest, Passage, Question,
     bm25::sort_by_score,
-    intent::{Intent, asked_time_ms, intent, names_vaguely, without_list_phrase},
+    intent::{
+        Intent, asked_time_ms, intent, names_vaguely, passages_after, passages_before, without_list_phrase,
+    },
     meaning::{COVERAGE_SUFFICIENT, Similarities, add_meaning, needs_meaning},
     prompt::NOT_COVERED,
     question::{is_greek, is_question_mark},
@@ -77,8 +79,8 @@ impl Retrieval {
             Intent::Words => score_lexically(&index, passages, question),
             Intent::List => score_list(&index, passages, question),
             Intent::At(at_ms) => {
-                let after = passages.partition_point(|passage| passage.start_ms / 1_000 <= *at_ms / 1_000);
-                let score = |index: usize| if index + 1 == after { 1.0 } else { 0.0 };
+                let after = passages_after(passages, *at_ms);
+                let score = |index: usize| if index + 1 == after.start { 1.0 } else { 0.0 };
                 LexicalScores { scores: (0..passages.len()).map(score).collect(), ..LexicalScores::default() }
             }
             Intent::Part(part) => {
@@ -129,13 +131,10 @@ impl Retrieval {
                 best_of_parts(&scores.scores, LIST_PARTS)
             }
             Intent::List => Vec::new(),
-            Intent::After(cited_ms) => {
-                let later = passages.iter().position(|passage| passage.start_ms / 1_000 > *cited_ms / 1_000);
-                later.map_or_else(Vec::new, |index| (index..passages.len()).take(PASSAGES_MAX).collect())
-            }
+            Intent::After(cited_ms) => passages_after(passages, *cited_ms).take(PASSAGES_MAX).collect(),
             Intent::Before(cited_ms) => {
-                let end = passages.partition_point(|passage| passage.start_ms / 1_000 < *cited_ms / 1_000);
-                (end.saturating_sub(PASSAGES_MAX)..end).collect()
+                let before = passages_before(passages, *cited_ms);
+                (before.end.saturating_sub(PASSAGES_MAX)..before.end).collect()
             }
             Intent::At(_) => sort_by_score(&scores.scores),
             Intent::Words if covers(scores) => with_replies(passages, select_best(scores)),

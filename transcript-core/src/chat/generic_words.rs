@@ -117,7 +117,7 @@ pub(super) fn is_happening_verb(word: &str) -> bool {
 }
 
 /// The words and n-grams of these verbs, folded.
-static FOLDED_SAYING_VERBS: LazyLock<HashMap<&'static str, HashSet<String>>> = LazyLock::new(|| {
+static FOLDED_VERBS: LazyLock<HashMap<&'static str, HashSet<String>>> = LazyLock::new(|| {
     let folded = |verbs: &str| {
         let mut words = HashSet::new();
         terms(verbs, |term| {
@@ -135,8 +135,8 @@ static FOLDED_SAYING_VERBS: LazyLock<HashMap<&'static str, HashSet<String>>> = L
 });
 
 /// Whether a folded word or n-gram is a verb of saying, thinking or happening in a language.
-pub(super) fn is_saying_verb(word: &str, language: &str) -> bool {
-    FOLDED_SAYING_VERBS.get(language).is_some_and(|verbs| verbs.contains(word))
+pub(super) fn is_generic_verb(word: &str, language: &str) -> bool {
+    FOLDED_VERBS.get(language).is_some_and(|verbs| verbs.contains(word))
 }
 
 /// Whether a folded word or n-gram is generic in a language. Both written forms of Norwegian have the list of `no`.
@@ -221,7 +221,9 @@ mod tests {
             assert_eq!(language_of_counts(words.iter().map(|word| (word.as_str(), 1))), expect, "{text}");
         }
         assert!(is_generic_word("best", "en") && !is_generic_word("bridge", "en"));
-        assert!(is_saying_verb("halt", "de") && is_saying_verb("提到", "zh") && is_saying_verb("말했", "ko"));
-        assert!(!is_saying_verb("halt", "en") && !is_saying_verb("", ""));
+        assert!(
+            is_generic_verb("halt", "de") && is_generic_verb("提到", "zh") && is_generic_verb("말했", "ko")
+        );
+        assert!(!is_generic_verb("halt", "en") && !is_generic_verb("", ""));
     }
 }

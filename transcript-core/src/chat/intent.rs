@@ -64,29 +64,41 @@ const BEFORE_PHRASES: &str = "之前|以前|その前|まえ|전에|ก่อน
 
 /// The response to a question for what follows or precedes the last answer, if the transcript has nothing there.
 pub(super) fn nothing_beyond(question: &Question, passages: &[Passage]) -> Option<&'static str> {
+    match continuation(question, &question.message().to_lowercase())? {
+        Intent::After(cited_ms) => passages_after(passages, cited_ms).is_empty().then_some(NOTHING_FOLLOWS),
+        Intent::Before(cited_ms) => {
+            passages_before(passages, cited_ms).is_empty().then_some(NOTHING_PRECEDES)
+        }
+        _ => None,
+    }
+}
+
+/// [`Intent::After`] or [`Intent::Before`], if the message, in lower case, requests what follows or precedes the last
+/// answer.
+fn continuation(question: &Question, message: &str) -> Option<Intent> {
     let (first, last) = last_cited(question)?;
-    let message = question.message().to_lowercase();
-    // Markers have whole seconds.
-    let start = |passage: &Passage| passage.start_ms / 1_000;
-    let follows = passages.last().is_some_and(|passage| start(passage) > last / 1_000);
-    let precedes = passages.first().is_some_and(|passage| start(passage) < first / 1_000);
     match () {
-        () if has_only(&message, AFTER_WORDS, AFTER_PHRASES) => (!follows).then_some(NOTHING_FOLLOWS),
-        () if has_only(&message, BEFORE_WORDS, BEFORE_PHRASES) => (!precedes).then_some(NOTHING_PRECEDES),
+        () if has_only(message, AFTER_WORDS, AFTER_PHRASES) => Some(Intent::After(last)),
+        () if has_only(message, BEFORE_WORDS, BEFORE_PHRASES) => Some(Intent::Before(first)),
         () => None,
     }
+}
+
+/// Indices of the passages after a cited time. Citations have whole seconds.
+pub(super) fn passages_after(passages: &[Passage], cited_ms: u64) -> Range<usize> {
+    passages.partition_point(|passage| passage.start_ms / 1_000 <= cited_ms / 1_000)..passages.len()
+}
+
+/// Indices of the passages before a cited time.
+pub(super) fn passages_before(passages: &[Passage], cited_ms: u64) -> Range<usize> {
+    0..passages.partition_point(|passage| passage.start_ms / 1_000 < cited_ms / 1_000)
 }
 
 /// Classifies a question, given the words of the transcript.
 pub(super) fn intent(question: &Question, passages: &[Passage], index: &SearchIndex) -> Intent {
     let message = question.message().to_lowercase();
-    if let Some((first, last)) = last_cited(question) {
-        if has_only(&message, AFTER_WORDS, AFTER_PHRASES) {
-            return Intent::After(last);
-        }
-        if has_only(&message, BEFORE_WORDS, BEFORE_PHRASES) {
-            return Intent::Before(first);
-        }
+    if let Some(continuation) = continuation(question, &message) {
+        return continuation;
     }
     if let Some(part) = asked_part(&message, passages, index) {
         return Intent::Part(part);

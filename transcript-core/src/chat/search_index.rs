@@ -6,7 +6,7 @@ use super::{
     Passage,
     common_words::CommonWords,
     distance::{LETTERS_MAX, distance},
-    generic_words::{is_generic_word, is_saying_verb, language_of_counts},
+    generic_words::{is_generic_verb, is_generic_word, language_of_counts},
     separated_number::is_in_digits,
     stemmer::WordStemmer,
     subject_ngrams::SubjectNgrams,
@@ -172,7 +172,7 @@ impl SearchIndex {
     pub(super) fn is_generic(&self, word: &QueryWord) -> bool {
         word.is_common
             || is_generic_word(&word.folded, self.language)
-            || is_saying_verb(&word.folded, self.language)
+            || is_generic_verb(&word.folded, self.language)
             || (self.language == "ar"
                 && without_pronoun(&word.folded).is_some_and(|rest| is_generic_word(rest, "ar")))
     }

@@ -81,7 +81,7 @@ impl ArchiveState {
     fn evict_surplus(&mut self, video: &VideoId) {
         let Some(eviction) = &mut self.eviction else { return };
         if let Some(MemoryVideo { record, texts, vectors, slot }) = self.videos.get_mut(video) {
-            let text_size: u64 = texts.iter().map(|text| text.memory_bytes() as u64).sum();
+            let text_size: u64 = texts.iter().map(|text| text.memory_bytes()).sum();
             let vector_size: u64 = vectors.values().map(|vectors| vectors.bytes.len() as u64).sum();
             let records = (record.tracks.len() + record.absences.len() + vectors.len()) as u64;
             let size = text_size.saturating_add(vector_size).saturating_add(records * RECORD_BYTES);
@@ -159,7 +159,7 @@ impl LazyTranscript for FoundTranscript {
     }
 
     fn memory_bytes(&self) -> u64 {
-        (self.stored.transcript.memory_bytes() as u64).saturating_add(RECORD_BYTES)
+        self.stored.transcript.memory_bytes().saturating_add(RECORD_BYTES)
     }
 
     fn track_kind(&self) -> Result<TrackKind> {

@@ -48,7 +48,7 @@ impl IdempotencyStore for MemoryIdempotencyStore {
             if let Some(response) = &record.response {
                 return Ok(IdempotencyState::Completed(response.clone()));
             }
-            if record.attempt.holder != attempt.holder && record.attempt.lease_until > attempt.now {
+            if record.attempt.holder != attempt.holder && record.is_leased(attempt.now) {
                 record.attempt.lease_until = attempt.end_of_other(record.attempt.lease_until);
                 return Ok(IdempotencyState::InProgress);
             }

@@ -83,14 +83,14 @@ impl Transcript {
     }
 
     /// Approximate memory of the decoded segments, in bytes.
-    pub fn memory_bytes(&self) -> usize {
+    pub fn memory_bytes(&self) -> u64 {
         // Each text is a separate allocation, with some overhead of the allocator.
         let text_bytes = |text: &str, each: usize| text.len() + each + 16;
         let segment_bytes = |segment: &Segment| {
             let words = segment.words.iter().map(|word| text_bytes(&word.text, size_of::<Word>()));
             text_bytes(&segment.text, size_of::<Segment>()) + words.sum::<usize>()
         };
-        self.segments.iter().map(segment_bytes).sum()
+        self.segments.iter().map(segment_bytes).sum::<usize>() as u64
     }
 
     /// Whether words have times.

@@ -121,6 +121,9 @@ pub(crate) fn shareable(mut response: Value) -> Value {
     response
 }
 
+/// When a response has the status 415.
+pub(crate) const UNSUPPORTED_BODY: &str = "The body is not JSON, or it is compressed.";
+
 /// `Vary` with this value.
 pub(crate) fn vary(on: &str) -> ResponseHeader {
     (

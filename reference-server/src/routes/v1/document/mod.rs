@@ -133,7 +133,7 @@ fn body_denials_with(responses: &mut Value, limit: usize, headers: &[ResponseHea
     for (status, description, message) in [
         (408_u16, "The body did not arrive in time.", ("slow", "The body took too long to arrive.")),
         (413, "The body is too large.", ("large", large.as_str())),
-        (415, "The body is not JSON, or it is compressed.", ("type", kind)),
+        (415, document::UNSUPPORTED_BODY, ("type", kind)),
     ] {
         responses[status.to_string()] = denial(status, description, &[message], headers.iter().cloned());
     }
