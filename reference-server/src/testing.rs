@@ -37,12 +37,12 @@ use transcript_core::{
         MemoryRateLimiter, MemorySecrets, MemorySessions,
     },
     supplier::{
-        Supplier, SupplierInfo, SupplierKind, SupplyError, SupplyMonitor, SupplyOutput, SupplyReason,
-        SupplyRequest,
+        LinkResolver, ResolveOutcome, Supplier, SupplierInfo, SupplierKind, SupplyError, SupplyMonitor,
+        SupplyOutput, SupplyReason, SupplyRequest,
     },
     test_doubles::ManualClock,
     transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript, VideoDetails, VideoMetadata},
-    video::{Platform, VideoId},
+    video::{Platform, ShortLink, VideoId},
 };
 
 pub(crate) use transcript_core::test_doubles::SequentialRandom;
@@ -139,15 +139,7 @@ impl ServiceFixture {
         let random = Arc::new(SequentialRandom::default());
         let (archive, ledger) = (Arc::new(FailingArchive::default()), Arc::new(MemoryLedger::default()));
         let (directory, supplier_calls) = (Arc::new(MemoryDirectory::default()), Arc::new(AtomicU32::new(0)));
-        let transcripts = Transcripts::builder(
-            Arc::clone(&archive) as _,
-            Arc::clone(&clock) as _,
-            Arc::clone(&random) as _,
-            Handle::current(),
-        )
-        .supplier(Platform::YouTube, Arc::new(FakeSupplier(Arc::clone(&supplier_calls))))
-        .options(EngineOptions { wait_timeout: Duration::from_secs(5), ..EngineOptions::default() })
-        .build();
+        let transcripts = transcripts(&archive, &clock, &random, &supplier_calls);
         let (secrets, limiter) = (MemorySecrets::default(), Arc::new(MemoryRateLimiter::default()));
         let (notifier, jobs) = (OutboxNotifier::default(), MemoryJobs::default());
         let outbox = Arc::new(NotifyingOutbox::new(Arc::new(MemoryOutbox::default()), notifier.clone()));
@@ -348,6 +340,32 @@ impl Mailer for FakeMailer {
         // The receiver is dropped when the test ends.
         let _ = self.0.send(mail);
         Ok(())
+    }
+}
+
+/// An engine whose supplier counts its calls.
+fn transcripts(
+    archive: &Arc<FailingArchive>,
+    clock: &Arc<ManualClock>,
+    random: &Arc<SequentialRandom>,
+    supplier_calls: &Arc<AtomicU32>,
+) -> Transcripts {
+    let (archive, clock, random) = (Arc::clone(archive), Arc::clone(clock), Arc::clone(random));
+    Transcripts::builder(archive, clock, random, Handle::current())
+        .supplier(Platform::YouTube, Arc::new(FakeSupplier(Arc::clone(supplier_calls))))
+        .link_resolver(Platform::TikTok, Arc::new(SilentResolver))
+        .options(EngineOptions { wait_timeout: Duration::from_secs(5), ..EngineOptions::default() })
+        .build()
+}
+
+/// A platform whose short links get no response.
+#[derive(Debug)]
+struct SilentResolver;
+
+#[async_trait]
+impl LinkResolver for SilentResolver {
+    async fn resolve(&self, _: &ShortLink, _: Timestamp) -> Result<ResolveOutcome, SupplyError> {
+        pending().await
     }
 }
 

@@ -1,5 +1,7 @@
 //! `GET /api/transcript` (specification 4.1; failures as text: 7.1).
 
+use std::sync::Arc;
+
 use axum::{
     Extension,
     extract::State,
@@ -10,12 +12,16 @@ use http::{
     header::{CACHE_CONTROL, CONTENT_LANGUAGE, CONTENT_TYPE, RETRY_AFTER, VARY, WWW_AUTHENTICATE},
 };
 use serde_json::{Value, json};
+use tokio::sync::OwnedSemaphorePermit;
 use transcript_core::{
     archive::view::{SegmentCursor, SegmentPage, TranscriptView, write_text},
     captions::TextFormat,
     engine::NoTranscript,
     headers,
-    lookup::{Availability, FailureReason, LookupOptions, LookupRequest, LookupResponse, ReferenceError},
+    lookup::{
+        Availability, FailureReason, LookupOptions, LookupRequest, LookupResponse, ReferenceError,
+        ResolvedRequest,
+    },
     text::one_line,
     time::ceil_seconds,
     transcript::TrackInfo,
@@ -57,13 +63,7 @@ pub(crate) async fn look_up(
     let changes = if keyed || request.default_only { None } else { app.bodies.changes().await };
     // A cursor belongs to an archived transcript: nothing is fetched for it.
     let has_cursor = form.view.page.is_some_and(|page| page.cursor.is_some());
-    // A lookup with a key may fetch, which takes long.
-    let place = if keyed { None } else { Some(app.read_place().await?) };
-    let answer = match method == Method::HEAD || has_cursor {
-        true => app.lookup.look_up_archived(request).await,
-        false => app.lookup.look_up(request).await,
-    };
-    let answer = answer.map_err(invalid_reference)?;
+    let (answer, place) = read(&app, request, method != Method::HEAD && !has_cursor).await?;
     let next_cursor = next_cursor(&answer, form.view)?;
     if let Some(refusal) = key_refusal(&answer.availability) {
         return Ok(refusal);
@@ -113,6 +113,30 @@ pub(crate) async fn look_up(
 
 /// Start of the next page, for formats other than JSON.
 pub(crate) const X_NEXT_CURSOR: HeaderName = header_name!(headers::X_NEXT_CURSOR);
+
+/// The answer, with the place of its reader if it has no key: a lookup with a key may fetch, which takes long.
+///
+/// Without a key only a short link may wait for a platform. It has no place until its video is known.
+async fn read(
+    app: &AppState,
+    request: LookupRequest,
+    may_fetch: bool,
+) -> Result<(LookupResponse, Option<Arc<OwnedSemaphorePermit>>), ProblemResponse> {
+    let is_free = request.key.is_none();
+    let (request, counted) = match is_free && may_fetch {
+        true => match app.lookup.resolve(request).await.map_err(invalid_reference)? {
+            ResolvedRequest::Video { request, counted } => (request, counted),
+            ResolvedRequest::Unresolved(answer) => return Ok((answer, None)),
+        },
+        false => (request, false),
+    };
+    let place = if is_free { Some(app.read_place().await?) } else { None };
+    let answer = match may_fetch && !counted {
+        true => app.lookup.look_up(request).await,
+        false => app.lookup.look_up_archived(request).await,
+    };
+    Ok((answer.map_err(invalid_reference)?, place))
+}
 
 /// Start of the next page of a view.
 ///

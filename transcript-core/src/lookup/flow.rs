@@ -9,7 +9,7 @@ use tokio::{
 
 use super::{
     AttributionTag, Availability, FailureReason, KeyUsage, Lookup, LookupRequest, LookupResponse,
-    ReferenceError, keys::LookupPrincipal, payment::LookupPayer,
+    ReferenceError, ResolvedRequest, VideoReference, keys::LookupPrincipal, payment::LookupPayer,
 };
 use crate::{
     archive::{ArchivedTrack, FindOutcome},
@@ -66,6 +66,44 @@ impl Lookup {
         self.answer(request, false).await
     }
 
+    /// Resolves the short link of a request without a key, as [`Self::look_up`] does before it reads the archive.
+    ///
+    /// It may wait for the platform. A request for a video is returned unchanged.
+    ///
+    /// # Errors
+    /// [`ReferenceError`] if the reference names no video.
+    pub async fn resolve(&self, request: LookupRequest) -> Result<ResolvedRequest, ReferenceError> {
+        let link = request.reference.link()?;
+        if matches!(link, VideoLink::Video(_)) {
+            return Ok(ResolvedRequest::Video { request, counted: false });
+        }
+        let (lookup, target, src) = (self.clone(), link.clone(), request.src);
+        let work = async move {
+            let caller = Ok(LookupPrincipal::Anonymous);
+            let flow = lookup.flow(&request, &caller, true);
+            Ok(match lookup.resolve_link(&flow, target).await? {
+                LinkOutcome::Video { video, counted } => {
+                    let reference = VideoReference::Url(video.address());
+                    ResolvedRequest::Video {
+                        request: LookupRequest { reference, ..request.clone() },
+                        counted,
+                    }
+                }
+                LinkOutcome::Unresolved(link, reason) => ResolvedRequest::Unresolved(LookupResponse {
+                    requested_language: request.language.clone(),
+                    ..lookup.build_response(&VideoLink::Short(link), src, None, reason)
+                }),
+            })
+        };
+        match self.transcripts.task(work).await {
+            Ok(resolved) => resolved,
+            Err(error) => {
+                let response = self.build_response(&link, src, None, store_failure_response(&error));
+                Ok(ResolvedRequest::Unresolved(response))
+            }
+        }
+    }
+
     /// Runs a lookup on the engine's runtime, so that any executor can wait for it.
     async fn answer(
         &self,
@@ -95,8 +133,7 @@ impl Lookup {
         if let Some(refusal) = self.refusal(&caller, may_fetch).await {
             return Ok(self.build_response(&link, request.src, None, refusal));
         }
-        let deadline = deadline_after(self.transcripts.options().wait_timeout);
-        let flow = LookupFlow { request, caller: &caller, may_fetch, deadline, tracks: OnceCell::new() };
+        let flow = self.flow(request, &caller, may_fetch);
         let (link, availability) = self.resolve_and_find(&flow, link).await?;
         // The usage is read after the work, so that it contains this lookup's own charge.
         let key = match &caller {
@@ -112,6 +149,17 @@ impl Lookup {
             languages,
             ..self.build_response(&link, request.src, key, availability)
         })
+    }
+
+    /// A lookup that begins now.
+    pub(super) fn flow<'a>(
+        &self,
+        request: &'a LookupRequest,
+        caller: &'a Result<LookupPrincipal>,
+        may_fetch: bool,
+    ) -> LookupFlow<'a> {
+        let deadline = deadline_after(self.transcripts.options().wait_timeout);
+        LookupFlow { request, caller, may_fetch, deadline, tracks: OnceCell::new() }
     }
 
     /// The tracks of a video without a transcript in the requested language: those that the failure names, and the

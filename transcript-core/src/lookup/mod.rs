@@ -43,7 +43,7 @@ pub use options::LookupOptions;
 pub use plan::KeyPlan;
 pub use question::{AdmittedQuestion, QuestionLimit, QuestionOutcome, QuestionRequest};
 pub use request::{AttributionTag, LookupRequest, ReferenceError, VideoReference};
-pub use response::{Availability, LookupResponse};
+pub use response::{Availability, LookupResponse, ResolvedRequest};
 pub use visitor::{AdmittedVisitor, VisitorOutcome, VisitorRequest, Visitors, WaitMode};
 
 pub use crate::engine::FailureReason;

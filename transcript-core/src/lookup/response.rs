@@ -1,6 +1,6 @@
 //! Responses of the lookup API.
 
-use super::{AttributionTag, FailureReason, KeyUsage, LookupOptions};
+use super::{AttributionTag, FailureReason, KeyUsage, LookupOptions, LookupRequest};
 use crate::{
     archive::StoredTranscript,
     engine::NoTranscript,
@@ -25,6 +25,20 @@ pub struct LookupResponse {
     pub languages: Vec<TrackInfo>,
     /// The transcript, or why there is none.
     pub availability: Availability,
+}
+
+/// A request after its short link, if it has one, was resolved.
+#[derive(Clone, Debug)]
+pub enum ResolvedRequest {
+    /// Its video is known.
+    Video {
+        /// The request, with the address of the video.
+        request: LookupRequest,
+        /// Whether its request beyond the archive was counted: then only the archive is to be read.
+        counted: bool,
+    },
+    /// Its video is unknown; the response says why.
+    Unresolved(LookupResponse),
 }
 
 /// The transcript, or why there is none.

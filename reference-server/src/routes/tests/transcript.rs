@@ -1,5 +1,6 @@
 use std::sync::atomic::Ordering;
 
+use futures_util::future::select_all;
 use transcript_core::lookup::LookupOptions;
 
 use crate::testing::{ARCHIVED, NEW, SILENT, ServiceFixture, request};
@@ -54,6 +55,20 @@ async fn lookup_new_video_without_key_needs_verification() {
     assert_eq!(lines.len(), 2, "{lines:?}");
     assert_eq!(lines[1], format!("https://v.example/watch/video_site/{NEW}?src=mcp_other"));
     assert_eq!(service.supplier_calls.load(Ordering::Relaxed), 0);
+}
+
+#[tokio::test]
+async fn lookup_of_silent_short_links_delays_no_reader() {
+    let service = ServiceFixture::start().await;
+    let links: Vec<_> =
+        (0..20).map(|n| format!("/api/transcript?url=https://vm.tiktok.com/ZMslow{n}/")).collect();
+    let links = select_all(links.iter().map(|link| Box::pin(service.get(link))));
+    let archived = format!("/api/transcript?v={ARCHIVED}&format=srt");
+    tokio::select! {
+        biased;
+        (link, ..) = links => panic!("a link was answered first: {link:?}"),
+        answer = service.get(&archived) => assert_eq!(answer.status, 200, "{answer:?}"),
+    }
 }
 
 #[tokio::test]
