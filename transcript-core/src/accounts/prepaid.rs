@@ -6,9 +6,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{AccountCredits, change_account::change_account, charge::derive_id};
+use super::{
+    AccountCredits, change_account::change_account, charge::derive_id, transcript::LanguagePreference,
+};
 use crate::{
-    archive::TrackSelector,
     directory::Account,
     engine::EngineOptions,
     error::{Error, ErrorKind, Result},
@@ -26,6 +27,8 @@ const LIFETIME: Duration = Duration::from_secs(24 * 3600);
 const PER_DAY_MAX: u32 = 8;
 /// Milliseconds of a day.
 const DAY_MS: u64 = 24 * 3600 * 1000;
+/// Stands for every language in the name of a delivery. No selector of a track has a space.
+const ANY_LANGUAGE: &str = "any language";
 
 /// Outcome of using a prepaid delivery.
 #[derive(Debug)]
@@ -60,8 +63,10 @@ pub(super) struct PrepaidEnd {
 pub(super) struct PrepaidDelivery {
     credits: Arc<AccountCredits>,
     account: Account,
-    /// Identifies account, video and selector.
+    /// Identifies account, video and accepted language.
     name: String,
+    /// The name of other deliveries that pay for this one: those in any language, and for such a one the default ones.
+    also: String,
 }
 
 impl PrepaidDelivery {
@@ -69,10 +74,15 @@ impl PrepaidDelivery {
         credits: &Arc<AccountCredits>,
         account: &Account,
         video: &VideoId,
-        selector: &TrackSelector,
+        preference: &LanguagePreference,
     ) -> Self {
-        let name = derive_id(&[account.id.as_str(), &video.to_string(), &selector.to_string()]);
-        Self { credits: Arc::clone(credits), account: account.clone(), name }
+        let name = |language: &str| derive_id(&[account.id.as_str(), &video.to_string(), language]);
+        let (any, requested) = (name(ANY_LANGUAGE), name(preference.selector().as_str()));
+        let (name, also) = match preference {
+            LanguagePreference::Any => (any, requested),
+            LanguagePreference::English | LanguagePreference::Language(_) => (requested, any),
+        };
+        Self { credits: Arc::clone(credits), account: account.clone(), name, also }
     }
 
     /// Records that the delivery is paid. Sets `tried` to what may be recorded, also after an error.
@@ -91,7 +101,7 @@ impl PrepaidDelivery {
         tried: &mut Option<PrepaidRecord>,
     ) -> Result<()> {
         for number in 0..PER_DAY_MAX {
-            let request = self.zero_hold(self.id(now, number), now, now.plus(LIFETIME));
+            let request = self.zero_hold(hold_id(&self.name, now, number), now, now.plus(LIFETIME));
             let (id, expires_at) = (request.id.clone(), request.expires_at);
             let hold = || self.credits.ledger.hold(request.clone());
             let outcome = retry_store_persistently(policy, hold).await;
@@ -143,10 +153,10 @@ impl PrepaidDelivery {
     }
 
     async fn consume_within(&self, policy: StorePolicy) -> Consumption {
-        for day in self.search_days() {
+        for (name, day) in self.searches() {
             let mut number = 0;
             loop {
-                let record = match self.next_open(policy, day, &mut number).await {
+                let record = match self.next_open(policy, name, day, &mut number).await {
                     Ok(Some(record)) => record,
                     Ok(None) => break,
                     Err(error) => return Consumption::Unread(error),
@@ -165,29 +175,31 @@ impl PrepaidDelivery {
     /// Whether there may be a prepaid delivery, also if the ledger does not respond. Uses none.
     pub(super) async fn may_be_open(&self) -> bool {
         let policy = self.options().request_policy();
-        for day in self.search_days() {
-            if !matches!(self.next_open(policy, day, &mut 0).await, Ok(None)) {
+        for (name, day) in self.searches() {
+            if !matches!(self.next_open(policy, name, day, &mut 0).await, Ok(None)) {
                 return true;
             }
         }
         false
     }
 
-    /// Times on the days whose prepaid deliveries may be open.
-    fn search_days(&self) -> [Timestamp; 2] {
+    /// The names of the deliveries that may be open, with times on their days.
+    fn searches(&self) -> [(&str, Timestamp); 4] {
         let now = self.credits.context.now();
-        [now, now.minus(LIFETIME)]
+        let (name, also, before) = (self.name.as_str(), self.also.as_str(), now.minus(LIFETIME));
+        [(name, now), (name, before), (also, now), (also, before)]
     }
 
-    /// The first open prepaid delivery of a day from `number` on, which becomes the number after it.
+    /// The first open prepaid delivery of a name and day from `number` on, which becomes the number after it.
     async fn next_open(
         &self,
         policy: StorePolicy,
+        name: &str,
         day: Timestamp,
         number: &mut u32,
     ) -> Result<Option<PrepaidRecord>> {
         while *number < PER_DAY_MAX {
-            let id = self.id(day, *number);
+            let id = hold_id(name, day, *number);
             *number += 1;
             // Never shortens a hold, so it only reads.
             let read = || self.credits.ledger.extend(&id, Timestamp::from_millis(0));
@@ -396,11 +408,11 @@ impl PrepaidDelivery {
         let changed = change_account(directory.as_ref(), policy, &self.account.id, extend).await?;
         changed.map(|_| ()).ok_or_else(|| Error::unexpected("the account was erased"))
     }
+}
 
-    fn id(&self, at: Timestamp, number: u32) -> HoldId {
-        let day = at.as_millis().div_euclid(DAY_MS as i64);
-        HoldId::new(format!("prepaid-{}-{day}-{number}", self.name))
-    }
+fn hold_id(name: &str, at: Timestamp, number: u32) -> HoldId {
+    let day = at.as_millis().div_euclid(DAY_MS as i64);
+    HoldId::new(format!("prepaid-{name}-{day}-{number}"))
 }
 
 /// Whether an account may have prepaid deliveries at `now`.

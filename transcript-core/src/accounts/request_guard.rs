@@ -221,8 +221,7 @@ impl RequestGuard {
     ) -> Result<Arc<FetchPayment>, V1Error> {
         let (account, route) = (self.caller.account.id.clone(), self.route);
         // A repeat is prepaid whichever track is fetched or archived for it.
-        let requested = preference.selector();
-        let delivery = PrepaidDelivery::new(&self.credits, &self.caller.account, video, &requested);
+        let delivery = PrepaidDelivery::new(&self.credits, &self.caller.account, video, preference);
         let (preference, selector) = (preference.clone(), selector.clone());
         let key = FetchKey { account, route, video: video.clone(), preference, selector };
         // A repeat costs nothing, so it leaves the hold of another request alone.
@@ -253,8 +252,8 @@ impl RequestGuard {
     }
 
     /// Looks for a prepaid delivery of this transcript before its charge.
-    pub(super) fn use_prepaid(&mut self, video: &VideoId, selector: &TrackSelector) {
-        let prepaid = PrepaidDelivery::new(&self.credits, &self.caller.account, video, selector);
+    pub(super) fn use_prepaid(&mut self, video: &VideoId, preference: &LanguagePreference) {
+        let prepaid = PrepaidDelivery::new(&self.credits, &self.caller.account, video, preference);
         self.resources.prepaid = prepaid.may_exist().then(|| Box::new(prepaid));
     }
 

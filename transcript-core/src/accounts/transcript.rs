@@ -167,7 +167,7 @@ impl Delivery {
         check_cursor(found.archived(), params.view)?;
         let from_cache = found.archived().is_some();
         if from_cache {
-            guard.use_prepaid(&video, &preference.selector());
+            guard.use_prepaid(&video, &preference);
         }
         let source = Self::source(guard, found, &video, &preference).await?;
         let work = self.read_source(source, &video, &preference);

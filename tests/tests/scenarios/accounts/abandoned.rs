@@ -320,6 +320,18 @@ fn request_for_english_leaves_hold_of_request_for_any_language() {
     });
 }
 
+/// Sends a question whose client disconnects after two of the five seconds of the fetch, and lets the fetch end.
+async fn abandon_question(life: &ProcessLife, account: &SimAccount, language: &'static str) {
+    script_captions(life, &[SupplierStep::give(&[language]).after(Duration::from_secs(5))]);
+    let guard = account.admit_unkeyed(&life.accounts[0], V1Endpoint::Chat).await.unwrap();
+    let (video_id, message) = (video().id().to_owned(), "How long?".to_owned());
+    let params = ChatParams { video_id, message, history: Vec::new() };
+    let chat = Chat::extractive(Handle::current());
+    let answer = life.accounts[0].delivery.chat(guard, &chat, params, |_| (reply("answer"), ()));
+    assert!(timeout(Duration::from_secs(2), answer).await.is_err());
+    advance(10).await;
+}
+
 /// A question may cost less than its transcript: its hold does not pay for a delivery.
 #[test]
 fn abandoned_question_prepays_no_dearer_transcript() {
@@ -330,18 +342,30 @@ fn abandoned_question_prepays_no_dearer_transcript() {
         // The oracle knows prices of one credit only.
         SimWorld::new(config).run_process(1, None, |life| async move {
             let account = new_account(&life).await;
-            script_captions(&life, &[SupplierStep::give(&["en"]).after(Duration::from_secs(5))]);
-            let guard = account.admit_unkeyed(&life.accounts[0], V1Endpoint::Chat).await.unwrap();
-            let (video_id, message) = (video().id().to_owned(), "How long?".to_owned());
-            let params = ChatParams { video_id, message, history: Vec::new() };
-            let chat = Chat::extractive(Handle::current());
-            let answer = life.accounts[0].delivery.chat(guard, &chat, params, |_| (reply("answer"), ()));
-            assert!(timeout(Duration::from_secs(2), answer).await.is_err());
-            advance(10).await;
+            abandon_question(&life, &account, "en").await;
             assert_eq!(remaining(&life, &account).await, 6 - per_message);
             let left = Some(6 - per_message - per_transcript);
             let answer = call(&life, &account, video()).await;
             assert_eq!(answer, AccountAnswer::New { from_cache: true, left });
+            end_all(&life).await;
+        });
+    }
+}
+
+#[test]
+fn abandoned_question_prepays_transcript_in_any_language() {
+    for idempotency_key in [None, Some("k")] {
+        SimWorld::new(with_credits([6, 0, 0, 0])).run_process(1, None, |life| async move {
+            let account = new_account(&life).await;
+            abandon_question(&life, &account, "he").await;
+            assert_eq!(remaining(&life, &account).await, 5);
+            check_refused(ready(&life, &account, by_id(&video())).await, 404, "It has: he;");
+            let hebrew = PaidRequest { lang: Some("he"), ..request(&life, &account, idempotency_key) };
+            let delivered = hebrew.send(None).await;
+            assert!(matches!(delivered, Some(AccountAnswer::New { from_cache: true, .. })), "{delivered:?}");
+            assert_eq!(remaining(&life, &account).await, 5, "the delivery was prepaid");
+            let next = PaidRequest { lang: Some("he"), ..request(&life, &account, None) }.send(None).await;
+            assert_eq!(next, Some(AccountAnswer::New { from_cache: true, left: Some(4) }));
             end_all(&life).await;
         });
     }
