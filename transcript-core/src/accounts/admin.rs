@@ -62,7 +62,7 @@ pub struct RevokedGrant {
 pub struct AccountExport {
     /// The account, its plan and credits.
     pub view: AccountView,
-    /// All its orders, oldest first.
+    /// Its orders, oldest first, without the credit orders of payments for a second subscription.
     pub orders: Vec<Order>,
     /// Its live keys, oldest first; empty if the directory does not list them.
     pub keys: Vec<AccountKey>,
@@ -232,7 +232,8 @@ impl AccountAdmin {
 
     async fn read_export(&self, account: Account) -> Result<AccountExport> {
         let (context, id) = (&self.context, &account.id);
-        let orders = self.orders_of(&account).await?;
+        let mut orders = self.orders_of(&account).await?;
+        orders.retain(|order| !order.is_credit_order());
         let keys = match context.retry_store(|| self.directory.account_keys(id)).await {
             Err(error) if error.kind() == ErrorKind::Unsupported => Vec::new(),
             keys => keys?,
@@ -333,7 +334,7 @@ impl AccountAdmin {
         Ok(())
     }
 
-    /// All orders of an account, oldest first.
+    /// All orders of an account, credit orders included, oldest first.
     pub(super) async fn orders_of(&self, account: &Account) -> Result<Vec<Order>> {
         let policy = self.context.transcripts.options().request_policy();
         list_all_for_account(self.orders.as_ref(), &account.id, policy).await

@@ -14,6 +14,8 @@ use crate::{
     time::Timestamp,
 };
 
+/// The suffix of the ids of credit orders.
+pub(super) const CREDIT_ORDER_SUFFIX: &str = "-beside";
 /// Prefix of the ids and stored states of the payment sandbox.
 pub(super) const SANDBOX_PREFIX: &str = "sandbox-";
 
@@ -140,6 +142,11 @@ impl Order {
     pub(super) fn with_payment_of(&self, other: &OrderId) -> Self {
         let (payment, paid_minor) = (Some(other.to_string()), Some(0));
         Self { state: OrderState::Fulfilled, payment, paid_minor, ..self.clone() }
+    }
+
+    /// Whether it is a credit order: the second order of a payment, whose first one is shown to the buyer.
+    pub(super) fn is_credit_order(&self) -> bool {
+        self.id.as_str().ends_with(CREDIT_ORDER_SUFFIX)
     }
 
     /// The amount that the buyer paid or is to pay, in the currency's smallest unit.

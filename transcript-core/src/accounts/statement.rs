@@ -123,21 +123,20 @@ impl AccountAdmin {
         self.context.transcripts.task(work).await?
     }
 
-    /// All orders of an account, newest first.
+    /// The orders of an account, newest first, without the credit orders of payments for a second subscription.
     ///
     /// # Errors
     /// The errors of the ports.
     pub async fn recent_orders(self: &Arc<Self>, account: &Account) -> Result<Vec<Order>> {
         let (admin, account) = (Arc::clone(self), account.clone());
         let work = async move {
-            let mut orders = admin.orders_of(&account).await?;
-            orders.reverse();
-            Ok(orders)
+            let orders = admin.orders_of(&account).await?.into_iter().rev();
+            Ok(orders.filter(|order| !order.is_credit_order()).collect())
         };
         self.context.transcripts.task(work).await?
     }
 
-    /// An order of this account; `None` for an unknown order and for one of another account.
+    /// An order of this account; `None` for an unknown order, one of another account and a credit order.
     ///
     /// # Errors
     /// The errors of the ports.
@@ -145,7 +144,7 @@ impl AccountAdmin {
         let (admin, account, id) = (Arc::clone(self), account.id.clone(), id.clone());
         let work = async move {
             let order = admin.context.retry_store(|| admin.orders.order(&id)).await?;
-            Ok(order.filter(|order| order.account == account))
+            Ok(order.filter(|order| order.account == account && !order.is_credit_order()))
         };
         self.context.transcripts.task(work).await?
     }

@@ -3,7 +3,7 @@
 use transcript_core::{
     ErrorKind, PageRequest,
     accounts::{
-        Order, ProviderRefs,
+        Order, OrderState, ProviderRefs,
         jobs::{Job, JobLimits},
     },
     directory::Account,
@@ -224,9 +224,20 @@ fn account_with_open_payments_is_erased_only_by_force() {
             ..order(&account, &life)
         };
         orders.open(sandbox).await.unwrap();
-        let ordered = accounts.admin.export_without_entries(&read().await).await.unwrap().orders;
-        let ordered: Vec<_> = ordered.iter().map(|order| order.id.as_str()).collect();
-        assert_eq!(ordered, ["order-1", "order-3"], "an export lists exactly the orders of its account");
+        // The second order of a payment, which grants its credits.
+        let credit_order = Order {
+            id: OrderId::new("in_1-beside"),
+            state: OrderState::Fulfilled,
+            payment: Some("in_1".to_owned()),
+            ..order(&account, &life)
+        };
+        orders.open(credit_order.clone()).await.unwrap();
+        let exported = accounts.admin.export_without_entries(&read().await).await.unwrap().orders;
+        let listed = accounts.admin.recent_orders(&read().await).await.unwrap();
+        assert!(listed.iter().rev().eq(&exported), "{listed:?}");
+        let exported: Vec<_> = exported.iter().map(|order| order.id.as_str()).collect();
+        assert_eq!(exported, ["order-1", "order-3"], "an export has each payment of its account once");
+        assert_eq!(accounts.admin.order_of(&read().await, &credit_order.id).await.unwrap(), None);
         let ties = ProviderRefs { subscription: Some("s".to_owned()), orders: vec![OrderId::new("order-1")] };
         assert_eq!(accounts.admin.provider_refs(&read().await).await.unwrap(), ties);
         let tied = accounts.admin.delete(&read().await, false).await.unwrap_err();

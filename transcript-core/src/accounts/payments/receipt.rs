@@ -13,7 +13,7 @@ use crate::{
 /// the state is stored, no call comes here again.
 pub(super) async fn queue_receipt(payments: &Payments, order: &Order) -> Result<()> {
     // A credit order is the second order of a payment, whose receipt names the first.
-    if subscription::is_recorded(order) || subscription::is_credit_order(order) {
+    if subscription::is_recorded(order) || order.is_credit_order() {
         return Ok(());
     }
     let Some(account) = payments.account(&order.account).await? else { return Ok(()) };

@@ -16,7 +16,8 @@ use super::{
 };
 use crate::{
     accounts::{
-        Order, OrderItem, OrderState, PlanPayment, apply_payments, orders::list_all_for_account,
+        Order, OrderItem, OrderState, PlanPayment, apply_payments,
+        orders::{CREDIT_ORDER_SUFFIX, list_all_for_account},
         paid_periods::anchor_before,
     },
     directory::{Account, PaidPeriod, Plan, UpdateOutcome},
@@ -30,8 +31,6 @@ use crate::{
 ///
 /// A later month is applied when it begins, so that it does not cut the present one short.
 const CLOCK_LAG_MAX: Duration = Duration::from_secs(3_600);
-/// The suffix of the ids of credit orders.
-const CREDIT_ORDER_SUFFIX: &str = "-beside";
 
 impl Payments {
     /// Applies a subscription snapshot to its account.
@@ -336,11 +335,6 @@ impl Payments {
 /// The id of the credit order of an invoice.
 pub(super) fn credit_order_id(invoice: &PaidInvoice) -> OrderId {
     OrderId::new(format!("{}{CREDIT_ORDER_SUFFIX}", invoice.invoice))
-}
-
-/// Whether an order is a credit order.
-pub(super) fn is_credit_order(order: &Order) -> bool {
-    order.id.as_str().ends_with(CREDIT_ORDER_SUFFIX)
 }
 
 pub(super) fn is_recorded(order: &Order) -> bool {
