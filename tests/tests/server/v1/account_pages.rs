@@ -395,6 +395,8 @@ async fn account_page_purchase_is_one_order_and_one_receipt() -> Result<()> {
     browser.post(&path, &format!("token={secret}&deed=refund&cents=501")).await?;
     let receipt = browser.get(&format!("/account/orders/{order}")).await?.text();
     assert!(receipt.contains("$5.01 of $20.00") && receipt.contains("Refunded"), "{receipt}");
+    // The ledger takes back as many as are left.
+    assert!(receipt.contains("<dt>Credits of the refunded amount</dt><dd>501</dd>"), "{receipt}");
     assert!(receipt.contains("<h1>Receipt</h1>") && receipt.contains("<dt>Seller</dt>"), "{receipt}");
     let stranger = BrowserFixture::new(&server).get(&format!("/account/orders/{order}")).await?;
     assert_eq!(stranger.status, 303);

@@ -116,7 +116,7 @@ pub struct ExportedOrder {
     pub currency: String,
     /// `open`, `fulfilled`, `expired`, `refunded` or `disputed`.
     pub state: String,
-    /// Number of credits revoked after refunds.
+    /// Credits in proportion to the returned amount; spent ones are not taken back.
     pub taken_back: u64,
     /// Id of the order whose payment paid this one, too.
     pub paid_with: Option<String>,
