@@ -7,7 +7,7 @@ use super::{
     call_context::CallContext,
     change_account::change_account,
     jobs::{Job, JobStore},
-    orders::list_all_for_account,
+    orders::{list_all_for_account, refund_prefix},
 };
 use crate::{
     directory::{Account, AccountKey, AccountRef, Directory},
@@ -40,7 +40,7 @@ struct FoundGrant {
     id: GrantId,
     amount: u64,
     is_revoked: bool,
-    /// Credits that were purchased after it.
+    /// Credits that were purchased after it and not refunded.
     purchased_since: u64,
 }
 
@@ -281,10 +281,11 @@ impl AccountAdmin {
         Err(account_not_found())
     }
 
-    /// The grant of this name in a wallet. The newest entries are read first: a wrong grant is young.
+    /// The grant of this name in a wallet. The newest entries are read first: a wrong grant is young, and refunds come
+    /// before their purchase.
     async fn find_grant(&self, wallet: &WalletId, name: &str) -> Result<FoundGrant> {
         let (id, mut page) = (GrantId::operator_grant(name), PageRequest::first());
-        let (mut revoked, mut purchased_since) = (Vec::new(), 0_u64);
+        let (mut revoked, mut purchased_since) = (Vec::<(GrantId, u64)>::new(), 0_u64);
         for _ in 0..GRANT_PAGES_MAX {
             let read = || self.credits.ledger.recent_entries(wallet, page.clone());
             let entries = self.context.retry_store(read).await?;
@@ -292,13 +293,20 @@ impl AccountAdmin {
                 let (cause, amount) = (GrantId::new(entry.cause), entry.amount);
                 match entry.kind {
                     EntryKind::Granted if cause == id || cause.as_str() == name => {
-                        let is_revoked = revoked.contains(&revocation_id(&cause));
+                        let revocation = revocation_id(&cause);
+                        let is_revoked = revoked.iter().any(|(id, _)| *id == revocation);
                         return Ok(FoundGrant { id: cause, amount, is_revoked, purchased_since });
                     }
                     EntryKind::Granted if cause.operator_name().is_none() => {
-                        purchased_since = purchased_since.saturating_add(amount);
+                        let refunds = refund_prefix(cause.as_str());
+                        let refunded = revoked.iter().filter(|(id, _)| id.as_str().starts_with(&refunds));
+                        let kept = refunded.fold(amount, |kept, (_, amount)| kept.saturating_sub(*amount));
+                        purchased_since = purchased_since.saturating_add(kept);
                     }
-                    EntryKind::Revoked { .. } => revoked.push(cause),
+                    // A refund also returns the price of credits that were spent.
+                    EntryKind::Revoked { shortfall } => {
+                        revoked.push((cause, amount.saturating_add(shortfall)))
+                    }
                     _ => {}
                 }
             }
@@ -310,8 +318,8 @@ impl AccountAdmin {
         Err(grant_not_found())
     }
 
-    /// Refuses to revoke a purchase, or to take credits that were purchased after a grant. The credits of a wallet are
-    /// one sum: those of the grant, and older ones, count as spent first.
+    /// Refuses to revoke a purchase, or to take credits that were purchased after a grant and not refunded. The credits
+    /// of a wallet are one sum: those of the grant, and older ones, count as spent first.
     async fn check_revocable(&self, wallet: &WalletId, grant: &FoundGrant) -> Result<()> {
         let FoundGrant { id, amount, is_revoked, purchased_since } = grant;
         if id.operator_name().is_none() {

@@ -19,6 +19,11 @@ pub(super) const CREDIT_ORDER_SUFFIX: &str = "-beside";
 /// Prefix of the ids and stored states of the payment sandbox.
 pub(super) const SANDBOX_PREFIX: &str = "sandbox-";
 
+/// The prefix of the ids of the revocations after refunds of an order.
+pub(super) fn refund_prefix(order_id: &str) -> String {
+    format!("{order_id}-back-")
+}
+
 /// Whether an id belongs to the payment sandbox, so that no money is paid for it.
 pub(super) fn is_sandbox(name: &str) -> bool {
     name.starts_with(SANDBOX_PREFIX)

@@ -8,7 +8,7 @@ use transcript_core::{
     },
     directory::Account,
     ids::{GrantId, JobId, OrderId},
-    ledger::EntryKind,
+    ledger::{EntryKind, RevokeOutcome, RevokeRequest},
 };
 
 use super::*;
@@ -137,6 +137,34 @@ fn revoked_grant_takes_no_credits_purchased_after_it() {
             assert_eq!(revoked.view.credits.remaining, 3);
         }
     });
+}
+
+#[test]
+fn revoked_grant_leaves_no_credits_to_refunded_purchase() {
+    for (spent, taken, shortfall) in [(1, 2, 1), (4, 0, 3)] {
+        run_scenario(with_credits([0, 0, 0, 0]), |life| async move {
+            let (admin, account) = (&life.accounts[0].admin, new_account(&life).await);
+            for id in [GrantId::operator_grant("g"), GrantId::new("order-2")] {
+                admin.grant(&account.email, id, 3, "credits").await.unwrap();
+            }
+            for _ in 0..spent {
+                call(&life, &account, video()).await;
+            }
+            let refund = async |number: u64, amount| {
+                let id = GrantId::new(format!("order-2-back-{number}"));
+                let (grant, memo) = (GrantId::new("order-2"), "refund".to_owned());
+                let request = RevokeRequest { id, grant, amount, now: life.now(), memo };
+                let outcome = life.world.ledger.revoke(request).await.unwrap();
+                assert!(matches!(outcome, RevokeOutcome::Revoked { .. }), "{outcome:?}");
+            };
+            refund(1, 1).await;
+            let refused = admin.revoke_grant(&account.email, "g").await.unwrap_err();
+            assert!(refused.message().contains("has bought 2 since"), "{refused}");
+            refund(2, 2).await;
+            let revoked = admin.revoke_grant(&account.email, "g").await.unwrap();
+            assert_eq!((revoked.taken, revoked.shortfall), (taken, shortfall));
+        });
+    }
 }
 
 #[test]

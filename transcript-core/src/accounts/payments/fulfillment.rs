@@ -10,7 +10,7 @@ use super::{
     subscription::is_recorded,
 };
 use crate::{
-    accounts::{Memo, Order, OrderItem, OrderState, change_account::change_account},
+    accounts::{Memo, Order, OrderItem, OrderState, change_account::change_account, orders::refund_prefix},
     directory::Account,
     error::{Error, ErrorKind, Result, Retry},
     ids::{AccountId, GrantId},
@@ -265,7 +265,7 @@ pub(super) fn refund_parts(order: &Order) -> impl Iterator<Item = (String, u64)>
     let before = std::iter::once(0).chain(order.refunded_credits.iter().copied());
     order.refunded_credits.iter().zip(before).enumerate().filter_map(|(index, (after, before))| {
         let amount = after.saturating_sub(before);
-        (amount > 0).then(|| (format!("{}-back-{}", order.id, index + 1), amount))
+        (amount > 0).then(|| (format!("{}{}", refund_prefix(order.id.as_str()), index + 1), amount))
     })
 }
 
