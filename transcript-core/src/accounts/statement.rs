@@ -10,7 +10,7 @@ use crate::{
     ledger::Entry,
     limits::{HOUR_MS, LimitRequest},
     page::{Page, PageRequest},
-    time::Timestamp,
+    time::{CLOCK_LEAD_MAX, Timestamp},
 };
 
 const DAY_MS: i64 = 24 * 3_600 * 1_000;
@@ -39,12 +39,19 @@ impl DailyUsage {
         Self { days, is_partial: false }
     }
 
-    /// Counts an entry; returns whether it is within the days.
-    fn add(&mut self, entry: &Entry) -> bool {
+    /// Counts the entries of a page; returns whether one of them is within the days.
+    ///
+    /// Their times are not in order if a clock was wrong.
+    fn add_page(&mut self, entries: &[Entry], now: Timestamp) -> bool {
+        entries.iter().fold(false, |is_within, entry| self.add(entry, now) | is_within)
+    }
+
+    /// Counts an entry; returns whether it is not before the days.
+    fn add(&mut self, entry: &Entry, now: Timestamp) -> bool {
         let day = entry.at.as_millis().div_euclid(DAY_MS).saturating_mul(DAY_MS);
         let is_within = self.days.first().is_some_and(|(first, _)| first.as_millis() <= day);
-        if entry.kind.is_spent() {
-            // Another server's clock may be ahead: its entries count for today.
+        // Another server's clock may be ahead: its entries count for today. One of a wrong clock has no day.
+        if entry.kind.is_spent() && entry.at.since(now) <= CLOCK_LEAD_MAX {
             let index = self.days.iter().rposition(|(start, _)| start.as_millis() <= day);
             if let Some((_, credits)) = index.and_then(|index| self.days.get_mut(index)) {
                 *credits = credits.saturating_add(entry.amount);
@@ -107,11 +114,12 @@ impl AccountAdmin {
     pub async fn daily_usage(self: &Arc<Self>, account: &Account) -> Result<DailyUsage> {
         let (admin, wallet) = (Arc::clone(self), account.wallet.clone());
         let work = async move {
-            let (mut usage, mut page) = (DailyUsage::new(admin.context.now()), PageRequest::first());
+            let now = admin.context.now();
+            let (mut usage, mut page) = (DailyUsage::new(now), PageRequest::first());
             for _ in 0..USAGE_PAGES_MAX {
                 let read = || admin.credits.ledger.recent_entries(&wallet, page.clone());
                 let found = admin.context.retry_store(read).await?;
-                let is_within = found.items.iter().all(|entry| usage.add(entry));
+                let is_within = usage.add_page(&found.items, now);
                 match found.next.filter(|_| is_within) {
                     Some(next) => page.after = Some(next),
                     None => return Ok(usage),
@@ -174,19 +182,23 @@ mod tests {
     #[test]
     fn daily_usage_counts_spent_credits_per_utc_day() {
         let day = |day: i64| 1_795_132_800_000 + day * DAY_MS;
-        let mut usage = DailyUsage::new(Timestamp::from_millis(day(0) + 5));
+        let now = Timestamp::from_millis(day(0) + 5);
+        let mut usage = DailyUsage::new(now);
         assert_eq!(usage.days.len(), 30);
-        assert!(usage.add(&entry(day(1), EntryKind::Charged, 1)), "an entry of a clock ahead");
-        for (at, kind, amount) in [
+        assert!(usage.add(&entry(day(1), EntryKind::Charged, 1), now), "an entry of a clock ahead");
+        assert!(usage.add(&entry(day(2), EntryKind::Charged, 128), now), "an entry of a wrong clock");
+        let page = [
             (day(0), EntryKind::Charged, 2),
+            (day(-29) - 1, EntryKind::Charged, 64),
             (day(0) - 1, EntryKind::Spent, 4),
             (day(0) - 1, EntryKind::Held, 8),
             (day(0) - 1, EntryKind::Granted, 16),
             (day(-29), EntryKind::Charged, 32),
-        ] {
-            assert!(usage.add(&entry(at, kind, amount)));
-        }
-        assert!(!usage.add(&entry(day(-29) - 1, EntryKind::Charged, 64)), "an older entry ends the count");
+        ];
+        let page = page.map(|(at, kind, amount)| entry(at, kind, amount));
+        assert!(usage.add_page(&page, now), "an older entry among younger ones does not end the count");
+        let older = [entry(day(-29) - 1, EntryKind::Charged, 64)];
+        assert!(!usage.add_page(&older, now), "a page of older entries ends the count");
         let counted: Vec<_> = usage.days.iter().filter(|(_, credits)| *credits > 0).copied().collect();
         let expected = [(day(-29), 32), (day(-1), 4), (day(0), 3)];
         assert_eq!(counted, expected.map(|(at, credits)| (Timestamp::from_millis(at), credits)));
