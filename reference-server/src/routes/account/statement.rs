@@ -81,22 +81,23 @@ pub(in crate::routes) async fn csv(
     }
     match admin.recent_entries(&principal.account, PageRequest::first()).await {
         Ok(first) => {
-            let body = csv_body(Arc::clone(admin), principal.account, first);
+            let body = csv_body(Arc::clone(admin), principal.account, first, CSV_PAGES_MAX);
             attachment(body, "text/csv; charset=utf-8", "statement.csv")
         }
         Err(error) => store_failure(&context, &error),
     }
 }
 
-/// The file from its first page of entries on; the others are read as it is sent.
-fn csv_body(admin: Arc<AccountAdmin>, account: Account, first: Page<Entry>) -> Body {
+/// The file from its first page of entries on; the others are read as it is sent. It breaks off before a page beyond
+/// `pages_max`, so that the client does not take it for complete.
+fn csv_body(admin: Arc<AccountAdmin>, account: Account, first: Page<Entry>, pages_max: u32) -> Body {
     let head = csv_rows(page::CSV_HEADER, &first.items);
     let start = (admin, account, first.next, 1);
-    let rest = stream::try_unfold(start, |(admin, account, after, pages)| async move {
+    let rest = stream::try_unfold(start, move |(admin, account, after, pages)| async move {
         let Some(after) = after else { return Ok(None) };
-        if pages == CSV_PAGES_MAX {
-            tracing::warn!(account = %account.id, pages, "statement of an account cut");
-            return Ok(None);
+        if pages == pages_max {
+            tracing::warn!(account = %account.id, pages, "statement of an account broken off");
+            return Err(Error::unexpected("the statement has more entries than a file may have"));
         }
         let request = PageRequest { after: Some(after), ..PageRequest::first() };
         let found = admin.recent_entries(&account, request).await.inspect_err(|error| {
@@ -124,4 +125,31 @@ pub(super) fn attachment(content: impl Into<Body>, kind: &'static str, name: &'s
         headers.insert(CONTENT_DISPOSITION, disposition);
     }
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::BodyExt as _;
+    use transcript_core::ids::GrantId;
+
+    use super::*;
+    use crate::testing::ServiceFixture;
+
+    #[tokio::test]
+    async fn csv_body_with_too_many_pages_breaks_off() {
+        let service = ServiceFixture::start().await;
+        service.account("ann@example.org").await;
+        let admin = &service.app.accounts.admin;
+        let account = admin.show("ann@example.org").await.unwrap().account;
+        for number in 0..3 {
+            let id = GrantId::new(format!("grant-{number}"));
+            admin.grant(account.id.as_str(), id, 1, "credits").await.unwrap();
+        }
+        for (pages_max, is_complete) in [(1, false), (2, true)] {
+            let request = PageRequest { limit: 1, ..PageRequest::first() };
+            let first = admin.recent_entries(&account, request).await.unwrap();
+            let body = csv_body(Arc::clone(admin), account.clone(), first, pages_max);
+            assert_eq!(body.collect().await.is_ok(), is_complete, "{pages_max}");
+        }
+    }
 }
