@@ -60,7 +60,6 @@ impl WordSource {
     }
 }
 
-/// The id of the video with this number.
 pub(crate) fn video(number: u64) -> Result<VideoId> {
     Ok(VideoId::new(Platform::YouTube, &format!("bench-{number:05}"))?)
 }

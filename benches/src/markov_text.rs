@@ -119,7 +119,6 @@ fn plain(text: &str) -> String {
     text.chars().filter(|letter| !".,!?\"".contains(*letter)).flat_map(char::to_lowercase).collect()
 }
 
-/// The id of the video with this number.
 pub(crate) fn video(number: u64) -> Result<VideoId> {
     // Like the platform's ids, these are in no order.
     let mixed = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);

@@ -44,7 +44,6 @@ impl OpenAiEndpoint {
         Ok(Self { client, url, authorization })
     }
 
-    /// The host.
     pub(crate) fn host(&self) -> Option<&str> {
         self.url.host_str()
     }

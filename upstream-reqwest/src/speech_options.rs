@@ -41,7 +41,6 @@ impl AudioFormat {
         }
     }
 
-    /// The media type.
     pub(crate) fn media_type(self) -> &'static str {
         match self {
             Self::Ogg => "audio/ogg",

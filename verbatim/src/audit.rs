@@ -114,7 +114,6 @@ struct AuditedWallet {
     disagreements: Vec<AuditFinding>,
 }
 
-/// Scan of one wallet.
 struct WalletScan<'a> {
     ledger: &'a dyn Ledger,
     wallet: WalletId,

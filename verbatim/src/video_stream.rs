@@ -251,7 +251,6 @@ impl VideoStream {
         }
     }
 
-    /// Takes a page.
     fn take(&mut self, page: VideoListPage) {
         self.info.title = self.info.title.take().or(page.title);
         self.info.stated_count = self.info.stated_count.or(page.stated_count);

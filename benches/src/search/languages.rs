@@ -1,6 +1,5 @@
 //! The languages of the generated talks: words that talks are about, their forms, and common words.
 
-/// A language of the corpus.
 #[derive(Debug)]
 pub(super) struct CorpusLanguage {
     pub(super) tag: &'static str,
@@ -98,7 +97,6 @@ const SOURCES: [Source; 8] = [
     },
 ];
 
-/// The languages of the corpus.
 pub(super) fn languages() -> Vec<CorpusLanguage> {
     let language = |source: &Source| CorpusLanguage {
         tag: source.tag,

@@ -18,7 +18,6 @@ const SEGMENTS: u64 = 12;
 const SEGMENT_WORDS: u64 = 8;
 /// Words that a talk is about.
 const TOPICS: usize = 4;
-/// Words of a query.
 const QUERY_WORDS: usize = 3;
 
 /// How a query differs from what was said.

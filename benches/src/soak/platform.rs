@@ -18,7 +18,6 @@ pub(super) fn is_faulty(number: usize) -> bool {
     number % FAULT_INTERVAL < 4
 }
 
-/// The id of the video with this number.
 pub(super) fn video_id(number: usize) -> String {
     video(PREFIX, number)
 }

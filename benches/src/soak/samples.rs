@@ -49,7 +49,6 @@ pub(super) fn slope_per_hour(samples: &[ProcessSample], figure: impl Fn(&Process
 /// Latencies of one minute, in milliseconds.
 type MinuteLatencies = BTreeMap<&'static str, Vec<f64>>;
 
-/// All requests.
 #[derive(Debug, Default)]
 pub(super) struct RequestLog(Mutex<LoggedRequests>);
 

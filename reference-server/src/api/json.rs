@@ -16,7 +16,6 @@ use super::ProblemResponse;
 /// Media type of a JSON response.
 pub(crate) const JSON: &str = StoredResponse::JSON;
 
-/// Returns a response with this JSON body.
 pub(crate) fn json(status: StatusCode, body: &impl Serialize) -> Response {
     match json_bytes(serde_json::to_vec(body)) {
         Ok(bytes) => (status, [(CONTENT_TYPE, HeaderValue::from_static(JSON))], bytes).into_response(),

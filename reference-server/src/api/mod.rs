@@ -60,9 +60,7 @@ pub(crate) const TRANSCRIPT_PATH: &str = "/api/transcript";
 pub(crate) const WATCH_PATH: &str = "/watch/{platform}/{id}";
 /// Path prefix of the v1 API.
 pub(crate) const V1_PREFIX: &str = "/api/v1";
-/// Path of the v1 API's transcripts.
 pub(crate) const V1_TRANSCRIPT_PATH: &str = "/api/v1/transcript";
-/// Path of the v1 API's chat.
 pub(crate) const V1_CHAT_PATH: &str = "/api/v1/chat";
 
 /// The two names in a path that [`WATCH_PATH`] matches, as they are sent.

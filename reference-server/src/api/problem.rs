@@ -42,7 +42,6 @@ impl ProblemResponse {
         Self { links, ..self }
     }
 
-    /// Returns the status.
     pub(crate) fn status(&self) -> StatusCode {
         self.status
     }

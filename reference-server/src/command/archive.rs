@@ -63,7 +63,6 @@ async fn show(verbatim: &Verbatim, args: &ShowArgs) -> Result<(), CommandError> 
     Err(CommandError::Fault(errors.join("\n")))
 }
 
-/// Returns the archived transcript of a track.
 fn find_archived<'a>(video: &'a VideoReport, track: &ArchivedTrack) -> Option<&'a TranscriptExport> {
     video.archived.iter().find(|archived| {
         track.selectors.iter().any(|selector| archived.selectors.contains(selector))

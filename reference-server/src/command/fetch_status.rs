@@ -72,7 +72,6 @@ impl FetchStatusLine {
     }
 }
 
-/// Describes a stage.
 fn describe(stage: &FetchStage) -> String {
     let FetchStage { name, done, total: of, .. } = stage;
     match name.as_str() {

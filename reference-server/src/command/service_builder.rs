@@ -111,7 +111,6 @@ pub(super) struct MetricsServiceBuilder {
 }
 
 impl MetricsServiceBuilder {
-    /// Returns the service with these settings.
     pub(super) fn build(&self, settings: &Settings) -> HttpService {
         let hosts = AllowedHosts::new(self.address, &settings.server);
         serve::metrics::service(self.routes.clone(), &self.log, hosts)

@@ -340,7 +340,6 @@ impl BaseUrl {
         self.host().is_some_and(|host| is_loopback_host(&host))
     }
 
-    /// Returns the host.
     pub(crate) fn host(&self) -> Option<Host> {
         self.0.host().map(|host| host.to_owned())
     }

@@ -4,7 +4,6 @@ use transcript_core::{archive::StoredTranscript, chat::Passage, transcript::form
 
 use super::cursor::PassageCursor;
 
-/// Page of passages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PassagePage {
     /// One line per passage, with a timestamp in front if requested.

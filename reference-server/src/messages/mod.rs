@@ -22,7 +22,6 @@ const SOURCES: [&str; 6] = [
     include_str!("ar.toml"),
 ];
 
-/// Language of a page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct PageLanguage {
     /// Index in the languages of the site.
@@ -147,7 +146,6 @@ pub(crate) fn number_format(find: impl Fn(&'static str) -> String) -> NumberForm
     }
 }
 
-/// Part of a message.
 #[derive(Debug, PartialEq, Eq)]
 enum MessagePart<'a> {
     Text(&'a str),
@@ -167,7 +165,6 @@ fn parts(message: &str) -> Vec<MessagePart<'_>> {
     parts
 }
 
-/// Placeholders of a message.
 fn placeholders(message: &str) -> BTreeSet<&str> {
     let name = |part| match part {
         MessagePart::Placeholder(name) => Some(name),

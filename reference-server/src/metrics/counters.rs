@@ -25,7 +25,6 @@ const STATUSES: [u16; 24] = [
 /// Limit of the routes in a [`RouteTable`]: all endpoints, and those of `routes::readiness`.
 const ROUTES_MAX: usize = ENDPOINTS.len() + 2;
 
-/// Counters of one route.
 #[derive(Debug)]
 pub(crate) struct RouteCounters {
     name: Box<str>,

@@ -189,7 +189,6 @@ impl SitemapPlan {
     }
 }
 
-/// All withdrawn videos.
 async fn withdrawn(transcripts: &Transcripts) -> Result<HashSet<VideoId>> {
     let mut found = HashSet::new();
     let mut request = Some(PageRequest::first());

@@ -155,7 +155,6 @@ impl CachedBody {
         self.bytes.clone()
     }
 
-    /// Memory in bytes.
     pub(super) fn memory_bytes(&self) -> u64 {
         memory_bytes(self.bytes.len())
     }

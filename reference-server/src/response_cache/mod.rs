@@ -127,7 +127,6 @@ impl Equivalent<QueryKey> for QueryRef<'_> {
     }
 }
 
-/// Form of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum BodyForm {
     Lookup(ResponseVariant),

@@ -175,12 +175,10 @@ pub(super) fn cached_page<B>(
     Some(with_page_headers(&video, ready))
 }
 
-/// Name of a page in the cache.
 fn cache_name(video: &VideoId, options: &PageOptions, context: &PageContext) -> String {
     format!("{video}\0{}\0{}", options.query(), context.language())
 }
 
-/// Watch page of a video.
 async fn video_page(app: &AppState, video: &VideoId, request: &WatchRequest) -> Response {
     let WatchRequest { context, options, method, headers, .. } = request;
     if let Some(moment_ms) = options.moment_ms {

@@ -312,7 +312,6 @@ impl<'a> Copier<'a> {
     }
 }
 
-/// The key of a row.
 pub(super) fn key(table: &CopyTable, columns: &[CopyColumn], row: &[CopyValue]) -> Result<Vec<CopyValue>> {
     let value = |name: &&str| Ok(row.get(column_index(columns, name)?).cloned().unwrap_or(CopyValue::Null));
     table.key.iter().map(value).collect()

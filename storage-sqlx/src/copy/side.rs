@@ -59,7 +59,6 @@ pub(super) trait CopySide: Send {
     /// The error of a failed statement.
     fn error(&self, fault: DbError) -> Error;
 
-    /// The rows of a statement.
     async fn query(&mut self, statement: &str, values: &[Value<'_>]) -> DbResult<Vec<Row>>;
 
     /// The rows of a statement that begins with [`super::statement::select`].
@@ -94,7 +93,6 @@ pub(super) struct CopyBatch {
     pub(super) rows: Vec<CopyRow>,
 }
 
-/// The index of a column.
 pub(super) fn column_index(columns: &[CopyColumn], name: &str) -> Result<usize> {
     columns
         .iter()

@@ -31,7 +31,6 @@ const WAITING_MAX: usize = 16_384;
 
 /// A queued request, and the sender of its reply.
 pub(super) type QueueItem<S> = (<S as BatchHandler>::Item, ReplySender<<S as BatchHandler>::Outcome>);
-/// Sender of a reply.
 pub(super) type ReplySender<O> = oneshot::Sender<Result<O>>;
 
 /// Runs the batches of a queue.

@@ -33,7 +33,6 @@ use super::{
 };
 use crate::error::{DbError, DbResult};
 
-/// The batch queue of charges.
 pub(super) type ChargeBatchers = BatchQueue<ChargeBatcher>;
 
 /// Runs groups of charges.

@@ -239,7 +239,6 @@ impl PgDatabase {
         last.unwrap_or_else(|last| last).max(time_base).saturating_add(1)
     }
 
-    /// Runs a write.
     pub(super) async fn run<C: PgTx>(&self, write: C) -> Result<C::Outcome> {
         self.attempt(write).await.map_err(|fault| self.error(fault))
     }

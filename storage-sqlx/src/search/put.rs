@@ -158,7 +158,6 @@ async fn put_document<S: Session>(db: &mut S, video: &str, document: &SearchDocu
     Ok(id)
 }
 
-/// Puts the terms of a document.
 async fn put_terms<S: Session>(db: &mut S, video: &str, id: i64, document: &SearchDocument) -> DbResult<()> {
     for (number, row) in (0..ROWS_MAX).zip(&document.rows) {
         if S::IS_REMOTE {

@@ -8,7 +8,6 @@ use transcript_core::{Error, Result};
 use super::{Row, Session, Statement, Value, WriteTx};
 use crate::error::{DbError, DbResult};
 
-/// A database.
 pub(crate) trait Database: fmt::Debug + Send + Sync + 'static {
     /// Whether each statement is a round trip to a server.
     const IS_REMOTE: bool;

@@ -65,7 +65,6 @@ impl ReadPool {
         self.retry_while_locked(|| self.attempt_row(statement, values)).await
     }
 
-    /// The rows of one statement.
     pub(super) async fn rows(&self, statement: &'static str, values: &[Value<'_>]) -> DbResult<Vec<Row>> {
         self.retry_while_locked(|| self.attempt_rows(statement, values)).await
     }

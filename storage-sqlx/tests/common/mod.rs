@@ -165,7 +165,6 @@ pub(crate) async fn check_cancelled_callers<F: Future<Output = Arc<dyn Ledger>>>
     assert_eq!(balance.pools[0].spent % 2, 0);
 }
 
-/// Polls a future without a runtime.
 pub(crate) fn poll_without_runtime<T>(future: impl Future<Output = T>) -> T {
     let mut future = std::pin::pin!(future);
     let mut context = Context::from_waker(Waker::noop());

@@ -29,7 +29,6 @@ use sqlx::AssertSqlSafe;
 use storage_sqlx::{PostgresArchive, PostgresOptions, PostgresStore};
 use verbatim_tests_postgres::{Cluster, TestDatabase};
 
-/// A new database.
 fn database() -> TestDatabase<'static> {
     Cluster::shared().database().unwrap()
 }
@@ -51,7 +50,6 @@ async fn store() -> (Arc<PostgresStore>, TestDatabase<'static>) {
     (store_in(&database).await, database)
 }
 
-/// Another store on a database.
 async fn store_in(database: &TestDatabase<'_>) -> Arc<PostgresStore> {
     Arc::new(PostgresStore::open(options(database)).await.unwrap())
 }
@@ -62,7 +60,6 @@ async fn archive() -> (Arc<PostgresArchive>, TestDatabase<'static>) {
     (archive_in(&database).await, database)
 }
 
-/// Another archive on a database.
 async fn archive_in(database: &TestDatabase<'_>) -> Arc<PostgresArchive> {
     Arc::new(PostgresArchive::open(options(database)).await.unwrap())
 }

@@ -32,7 +32,6 @@ async fn store() -> (Arc<SqliteStore>, TempDir) {
     (store_in(folder.path()).await, folder)
 }
 
-/// The store in a folder.
 async fn store_in(folder: impl AsRef<Path>) -> Arc<SqliteStore> {
     Arc::new(SqliteStore::open(SqliteOptions::new(folder.as_ref().join("verbatim.db"))).await.unwrap())
 }
@@ -43,7 +42,6 @@ async fn archive() -> (Arc<SqliteArchive>, TempDir) {
     (archive_in(folder.path()).await, folder)
 }
 
-/// The archive in a folder.
 async fn archive_in(folder: impl AsRef<Path>) -> Arc<SqliteArchive> {
     Arc::new(SqliteArchive::open(SqliteOptions::new(folder.as_ref().join("archive.db"))).await.unwrap())
 }

@@ -22,7 +22,6 @@ use std::{
 use anyhow::{Context as _, Result, bail, ensure};
 use tokio::net::TcpSocket;
 
-/// The script that runs a server.
 const SCRIPT: &str = include_str!("run_server.sh");
 /// The user that runs the server if the tests run as root, which PostgreSQL rejects.
 const USER: &str = "postgres";

@@ -20,7 +20,6 @@ const ENDING_MAX: usize = 4;
 /// Prefixes that Arabic writes together with a word: articles, conjunctions, prepositions.
 const ARABIC_PREFIXES: [&str; 8] = ["وال", "بال", "فال", "كال", "لل", "ال", "و", "ب"];
 
-/// The function words of a language.
 fn function_words(language: &str) -> Result<HashSet<String>> {
     let text = fs::read_to_string(FUNCTION_WORDS)?;
     let all: BTreeMap<String, String> = toml::from_str(&text)?;

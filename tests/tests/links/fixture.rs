@@ -31,7 +31,6 @@ pub(crate) fn redirect(host: &str, path: &str, target: &str) -> Rule {
     Rule::new("HEAD", host, path).respond(ReplayResponse::status(301).header("location", target))
 }
 
-/// A script of one redirect.
 pub(crate) fn redirecting(host: &str, path: &str, target: &str) -> Script {
     Script::new().rule(redirect(host, path, target))
 }

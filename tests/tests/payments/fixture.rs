@@ -369,7 +369,6 @@ fn purchased_terms() -> Terms {
     Terms { pools: vec![Pool::Purchased], resets_at: None }
 }
 
-/// Runs a story in virtual time.
 pub(crate) fn run_in_virtual_time<F: Future>(story: F) -> F::Output {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     runtime.unwrap().block_on(story)

@@ -61,7 +61,6 @@ fn script(steps: &[SupplierStep]) -> SupplierScript {
     SupplierScript::Steps { next: steps.to_vec().into(), then }
 }
 
-/// A new key.
 async fn new_key(life: &ProcessLife) -> SimKey {
     life.world.make_key(&life.lookups[0]).await
 }

@@ -48,7 +48,6 @@ fn playlist_after(others: Vec<ReplayResponse>, videos: &[&str]) -> Rule {
             { "appendContinuationItemsAction": { "continuationItems": entries } }] })))
 }
 
-/// The rule of a playlist with these videos.
 fn playlist(videos: &[&str]) -> Rule {
     playlist_after(Vec::new(), videos)
 }

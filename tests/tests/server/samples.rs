@@ -152,7 +152,6 @@ pub(super) fn run_sample(
     Ok(String::from_utf8(output.stdout)?)
 }
 
-/// The operations of a document.
 fn operations(document: &Value) -> impl Iterator<Item = &Value> {
     let items = document["paths"].as_object().into_iter().flat_map(|paths| paths.values());
     items.filter_map(Value::as_object).flat_map(|item| item.values())
@@ -170,7 +169,6 @@ fn names(operation: &Value) -> Vec<&str> {
     fields.map_or_else(Vec::new, |fields| fields.keys().map(String::as_str).filter(is_known).collect())
 }
 
-/// The samples of an operation.
 fn samples_of(operation: &Value) -> Result<Vec<Sample>> {
     let name = operation["operationId"].as_str().context("an operation without a name")?;
     let samples = operation["x-codeSamples"].as_array().with_context(|| format!("{name} has no samples"))?;
@@ -194,7 +192,6 @@ fn samples_of_page(guide: &str, page: &str) -> Vec<Sample> {
     found
 }
 
-/// The samples of all guides.
 async fn samples_of_guides(server: &ServerFixture) -> Result<Vec<Sample>> {
     let overview = server.get("/docs").await?.text();
     let links = overview.split("href=\"docs/guides/").skip(1);

@@ -55,7 +55,6 @@ impl ServiceFixture {
     }
 }
 
-/// A link to a video.
 pub(super) fn link(video: &str) -> String {
     format!("https://youtu.be/{video}")
 }

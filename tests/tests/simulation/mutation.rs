@@ -172,7 +172,6 @@ impl ArchiveWrapper for BrokenArchive {
     }
 }
 
-/// The id of the second hold.
 fn second(id: &HoldId) -> HoldId {
     HoldId::new(format!("{id}-again"))
 }

@@ -29,7 +29,6 @@ pub(crate) struct SimReport {
     pub(crate) reached: BTreeSet<String>,
 }
 
-/// Runs one seed.
 pub(crate) fn run(seed: u64, mutation: Option<Mutation>, traced: bool) -> SimReport {
     let rng = SeededRng::new(seed, 0);
     // Account operations have their own random stream, so that the others do not depend on them.
@@ -118,7 +117,6 @@ struct SimCast<'a> {
     hot_video: bool,
 }
 
-/// Runs one life.
 async fn run_life(
     life: ProcessLife,
     &SimCast { rng, keys, account_rng, accounts, share, hot_video }: &SimCast<'_>,

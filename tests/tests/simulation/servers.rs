@@ -63,7 +63,6 @@ struct SimFixture<'a> {
     operations: u64,
 }
 
-/// Runs one seed.
 fn run(seed: u64, mutation: Option<Mutation>, traced: bool) -> (SimReport, u64, u64) {
     let (rng, account_rng) = (SeededRng::new(seed, 8), SeededRng::new(seed, 9));
     // A world lasts longer here, and so do its months.

@@ -301,7 +301,6 @@ pub(crate) fn every_reason(now: Timestamp) -> Vec<SupplyReason> {
     about_the_video.into_iter().chain(passing).collect()
 }
 
-/// A random step.
 fn random_step(rng: &SeededRng, selector: &TrackSelector, slow: bool) -> SupplierStep {
     let millis = match rng.below(10) {
         3.. if slow => 30_000 + rng.below(200_000),

@@ -12,7 +12,6 @@ use super::{
     tree,
 };
 
-/// Layers of one crate.
 struct CrateLayers {
     /// Folder of the sources.
     folder: &'static str,

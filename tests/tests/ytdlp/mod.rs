@@ -217,7 +217,6 @@ fn read_recording(name: &str) -> Result<ReplayResponse> {
     Ok(ReplayResponse::bytes("application/json", std::fs::read(format!("{recordings}{name}"))?))
 }
 
-/// A recorded player response.
 fn player(recording: &str) -> Result<ReplayResponse> {
     read_recording(&format!("player/{recording}.json"))
 }

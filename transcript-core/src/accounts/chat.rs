@@ -20,7 +20,6 @@ use crate::{
     video::VideoId,
 };
 
-/// The message if the model refuses a question.
 const REFUSED: &str = "message: the chat model refused this question: please ask it in other words. If the transcript \
                        was fetched for it, that was charged, and your next request for the transcript is free, unless \
                        a transcript costs more than a question.";

@@ -154,7 +154,6 @@ impl AccountLimits {
     }
 }
 
-/// The limit request of one call of an account with this plan.
 pub(super) fn call_limit_request(account: &Account, effective_plan: &EffectivePlan) -> LimitRequest {
     build_limit_request(REQUESTS, account, effective_plan)
 }
@@ -185,7 +184,6 @@ impl AccountRateLimit {
         if self.max == 0 { Err(self.to_error(WINDOW_MS)) } else { Ok(self) }
     }
 
-    /// The state of the limit.
     pub(super) fn state(self, remaining: u32, reset_ms: u64) -> RateLimitStatus {
         RateLimitStatus {
             name: self.kind.name,

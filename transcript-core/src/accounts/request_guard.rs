@@ -257,7 +257,6 @@ impl RequestGuard {
         self.resources.prepaid = prepaid.may_exist().then(|| Box::new(prepaid));
     }
 
-    /// The credits left.
     async fn credits_left(&self) -> Result<u64, V1Error> {
         let balance = self.credits.balance(&self.caller.account).await;
         Ok(balance.map_err(V1Error::from_store_error)?.remaining)

@@ -68,7 +68,6 @@ impl VideoRecord {
         VideoDetails { metadata: self.metadata.clone(), tracks: self.tracks.clone() }
     }
 
-    /// The revision of a selector.
     pub(crate) fn find(&self, selector: &TrackSelector) -> Option<&Revision> {
         self.selectors.get(selector).and_then(|index| self.revisions.get(*index))
     }

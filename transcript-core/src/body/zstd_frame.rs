@@ -152,7 +152,6 @@ fn push_raw_block(frame: &mut Vec<u8>, content: &[u8], is_last: bool) {
     frame.extend_from_slice(content);
 }
 
-/// Size of the window with this code.
 fn window_size(code: u8) -> u64 {
     let base = WINDOW_MIN << (code >> 3);
     base + base / 8 * u64::from(code & 7)

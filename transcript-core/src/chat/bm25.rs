@@ -106,7 +106,6 @@ pub(super) struct Bm25Scores {
     pub(super) specific: f32,
 }
 
-/// Scores each passage of an index.
 pub(super) fn score_all(index: &SearchIndex, passages: &[Passage], query: &Bm25Query) -> Bm25Scores {
     let (mut occurrences, doubtful) = count_words(index, query);
     count_numbers(index, passages, query, &mut occurrences);

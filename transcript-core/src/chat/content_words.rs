@@ -10,9 +10,7 @@ pub(super) struct ContentWords {
     pub(super) language: &'static str,
     /// Phrases that contain such a question or word and mean something else. They are removed from a question first.
     pub(super) idioms: &'static str,
-    /// Questions for a number.
     pub(super) number_questions: &'static str,
-    /// Questions for a price.
     pub(super) price_questions: &'static str,
     /// Words that ask for a price or a wage together with one of `money`.
     pub(super) what: &'static str,

@@ -395,7 +395,6 @@ impl<'a> AnswerTask<'a> {
         self.work(create).await
     }
 
-    /// Builds a draft from a text and its verifier.
     fn build_draft(&self, text: String, verifier: &AnswerVerifier, coverage: f64) -> ModelDraft {
         let cited = verifier.cited().iter();
         let report = verifier.report();

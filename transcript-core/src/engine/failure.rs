@@ -229,7 +229,6 @@ impl NoTranscript {
         Self::new(FailureReason::FairUse, message).with_detail(Self::QUOTA).with_retry_after(retry_after)
     }
 
-    /// The key has expired.
     #[cfg(feature = "lookup")]
     pub(crate) fn expired_key(end: Timestamp) -> Self {
         let message = format!("This API key expired at {end}. The operator of the service issues a new one.");

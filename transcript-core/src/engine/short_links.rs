@@ -157,7 +157,6 @@ impl EngineInner {
         answer.await.unwrap_or_else(|_| Err(interrupted())).map(Some)
     }
 
-    /// The cached result for a link.
     async fn cached_link(&self, link: &ShortLink) -> Result<Option<ResolveOutcome>, SupplyError> {
         let stored_video = with_timeout(self.options.store_timeout, self.archive.short_link(link)).await;
         let stored_video = stored_video.map_err(|error| store_read_error(&error))?;

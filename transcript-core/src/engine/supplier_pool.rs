@@ -173,7 +173,6 @@ impl SupplierSlot {
         estimate.map_or(BUSY_RETRY_AFTER, |time| time.clamp(BUSY_RETRY_MIN, BUSY_RETRY_MAX))
     }
 
-    /// Records the duration of a call.
     pub(super) fn record_call(&self, took: Duration) {
         self.counts.record_call(took);
     }

@@ -20,7 +20,6 @@ use crate::{
 /// Pauses between the tries to release a hold that the ledger may still open.
 const CANCELLED_BACKOFF: Backoff = Backoff { first: Duration::from_millis(250), max: Duration::from_secs(2) };
 
-/// Times of holds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HoldTimes {
     /// How long a hold lasts without an extension.

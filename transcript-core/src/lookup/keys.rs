@@ -127,7 +127,6 @@ pub struct KeyUsage {
     pub remaining: u64,
 }
 
-/// Principal of a lookup.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "one value per request")]
 pub(super) enum LookupPrincipal {

@@ -128,7 +128,6 @@ struct MemoryVectors {
 }
 
 impl MemoryVideo {
-    /// The transcript of a selector.
     fn stored(&self, selector: &TrackSelector) -> Option<StoredTranscript> {
         let index = *self.record.selectors.get(selector)?;
         let revision = self.record.revisions.get(index)?;

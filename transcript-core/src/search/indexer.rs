@@ -225,7 +225,6 @@ impl Indexer {
         has_place
     }
 
-    /// Indexes the videos that changed.
     async fn index_changed(&self, changed: &[ChangedVideo], state: &RebuildState) -> Result<()> {
         let mut batch = IndexBatch::default();
         for item in changed {

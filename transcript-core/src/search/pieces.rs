@@ -18,7 +18,6 @@ pub(super) struct QueryPiece {
     pub(super) is_or: bool,
 }
 
-/// Splits a query into pieces.
 pub(super) fn split(text: &str) -> Vec<QueryPiece> {
     // Letters are counted, of Korean by syllable.
     let typed: String = text.chars().take(QUERY_CHARS_MAX).collect();

@@ -93,7 +93,6 @@ impl<S: ?Sized + Send + Sync + 'static> ConformanceCase<S> {
     }
 }
 
-/// Message of a panic.
 fn panic_message(payload: &(dyn Any + Send)) -> String {
     match (payload.downcast_ref::<String>(), payload.downcast_ref::<&str>()) {
         (Some(text), _) => text.clone(),

@@ -154,7 +154,6 @@ fn longest_pause(spoken: &[(usize, &Segment)], first: usize, last: usize) -> usi
     (first..=last).filter_map(pause).max().map_or(last, |(_, at)| at)
 }
 
-/// Segments as one chunk.
 fn join(segments: &[(usize, &Segment)]) -> Option<Chunk> {
     let ((index, first), others) = segments.split_first()?;
     let mut chunk = Chunk::new(*index, first);

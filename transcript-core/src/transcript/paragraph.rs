@@ -146,7 +146,6 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// A text without its white space.
     pub(in crate::transcript) fn without_white_space(text: &str) -> String {
         text.chars().filter(|c| !c.is_whitespace()).collect()
     }

@@ -16,7 +16,6 @@ const PRIVATE_KEY_LENGTH: usize = 28;
 /// Digits of a code, the least first.
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-/// Parses a link to a page.
 pub(super) fn read_page(url: &PlatformUrl) -> Result<ParsedLink, LinkError> {
     let segments = url.segments();
     let path: Vec<&str> = segments.iter().map(Cow::as_ref).collect();

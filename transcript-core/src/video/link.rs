@@ -73,7 +73,6 @@ impl FromStr for VideoLink {
     }
 }
 
-/// Error for a text without any link.
 fn without_link(text: &str) -> LinkError {
     let word = link_finder::bare_word(text);
     match word.len() {

@@ -90,7 +90,6 @@ impl PlatformUrl {
         }
     }
 
-    /// Kind of its host.
     pub(super) fn host_kind(&self) -> HostKind {
         self.host_kind
     }

@@ -12,7 +12,6 @@ const SITE: Platform = Platform::TikTok;
 /// Longest name of a profile; an id in its place has 76 characters.
 const NAME_MAX: usize = 100;
 
-/// Parses a link to a page.
 pub(super) fn read_page(url: &PlatformUrl) -> Result<ParsedLink, LinkError> {
     let segments = url.segments();
     let path: Vec<&str> = segments.iter().map(Cow::as_ref).collect();

@@ -13,7 +13,6 @@ const BASE: &str = "https://x.com";
 /// Lists of people and of other posts under the path of a post.
 const LISTS: [&str; 6] = ["quotes", "retweets", "reposts", "likes", "hidden", "analytics"];
 
-/// Parses a link to a page.
 pub(super) fn read_page(url: &PlatformUrl) -> Result<ParsedLink, LinkError> {
     let segments = url.segments();
     let path: Vec<&str> = segments.iter().map(Cow::as_ref).collect();

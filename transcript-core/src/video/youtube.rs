@@ -16,7 +16,6 @@ const ID_LENGTH: usize = VideoId::YOUTUBE_LENGTH;
 /// Parameters with an id: of the watch page, of its old form, and of the embedding interface.
 const ID_PARAMETERS: [&str; 3] = ["v", "vi", "video_id"];
 
-/// Parses a link to a page.
 pub(super) fn read_page(url: &PlatformUrl) -> Result<ParsedLink, LinkError> {
     let segments = url.segments();
     let first = segments.first().map(|segment| segment.to_ascii_lowercase()).unwrap_or_default();

@@ -200,7 +200,6 @@ fn channel(path: String, tab: ChannelTab) -> VideoList {
     VideoList::new(ListName::Channel(path, tab))
 }
 
-/// The playlist with an id.
 fn playlist(id: &str) -> Result<VideoList, LinkError> {
     // Every prefix: the address of the list must be read as the same list.
     let id = id.trim_start_matches("VL");

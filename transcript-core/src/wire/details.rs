@@ -188,7 +188,6 @@ fn write_segments(segments: &[Segment], view: TranscriptView) -> Result<Vec<u8>>
         .map_err(|error| Error::unexpected(format!("cannot serialize segments: {error}")))
 }
 
-/// The chapters of a video.
 pub(super) fn chapters(details: &VideoDetails) -> Vec<ChapterObject> {
     details.metadata.chapters.iter().map(ChapterObject::from).collect()
 }

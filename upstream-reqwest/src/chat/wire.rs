@@ -37,7 +37,6 @@ impl ServiceQuirks {
     }
 }
 
-/// A completion request.
 #[derive(Debug, Serialize)]
 pub(super) struct CompletionRequest<'a> {
     pub(super) model: &'a str,

@@ -10,7 +10,6 @@ use super::HttpError;
 
 /// Bytes of each body that are not counted: player data, and captions of two hours, are shorter.
 pub(super) const UNCOUNTED_BYTES: usize = 2 << 20;
-/// Bytes of one unit.
 const UNIT_BYTES: usize = 1 << 20;
 /// Units of a transport. The longest captions, of 24 hours, take 25; the largest response that is read takes 31.
 const UNITS: usize = 128;

@@ -10,7 +10,6 @@ use std::{
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
-/// The resolver of the system.
 #[derive(Debug)]
 pub(super) struct SystemResolver;
 

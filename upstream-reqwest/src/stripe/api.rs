@@ -36,7 +36,6 @@ pub(super) enum StripeError {
     Closed,
 }
 
-/// A rejection by Stripe.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct StripeRejection {
     pub(super) status: u16,

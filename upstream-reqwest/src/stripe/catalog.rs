@@ -40,7 +40,6 @@ pub(super) enum PortalKind {
     Plain,
 }
 
-/// The plan of a product.
 pub(super) fn plan_for_product(product: &str) -> Option<Plan> {
     product.strip_prefix(PRODUCT).and_then(Plan::from_wire).filter(|plan| *plan != Plan::Free)
 }

@@ -210,13 +210,11 @@ pub(super) struct StripePaidInvoice {
     pub(super) invoice: Expandable<ObjectRef>,
 }
 
-/// A portal session.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct StripePortalSession {
     pub(super) url: String,
 }
 
-/// A portal configuration.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct StripePortalConfiguration {
     pub(super) id: String,

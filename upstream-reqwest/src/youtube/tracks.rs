@@ -47,7 +47,6 @@ impl TrackFormat {
     }
 }
 
-/// One track.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct YouTubeTrack {
     pub(super) info: TrackInfo,

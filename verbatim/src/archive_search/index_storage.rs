@@ -25,7 +25,6 @@ impl Default for IndexStorage {
     }
 }
 
-/// An open index.
 #[derive(Debug)]
 pub(super) struct OpenIndex {
     pub(super) index: Arc<WatchedIndex>,
@@ -76,7 +75,6 @@ impl IndexStorage {
         Ok(OpenIndex { index: watched(&index), file: Some(file) })
     }
 
-    /// Opens the index.
     #[cfg(not(feature = "sqlite"))]
     pub(super) async fn open(&self) -> Result<OpenIndex> {
         match self {

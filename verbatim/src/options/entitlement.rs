@@ -22,7 +22,6 @@ pub struct EntitlementOptions {
 // A key set may contain a secret.
 transcript_core::debug_fields!(EntitlementOptions { audience, issuer });
 
-/// Verifier of entitlements.
 #[cfg(feature = "entitlement")]
 pub(crate) fn entitlements(options: &Options) -> Result<Option<Arc<dyn EntitlementVerifier>>> {
     let verifier = options.entitlement.as_ref().map(crate::TokenEntitlements::new).transpose()?;

@@ -78,7 +78,6 @@ fn stream(verbatim: &Verbatim, batch: Batch, args: &GetArgs) -> TranscriptStream
     if args.to.is_some() { stream } else { stream.in_order() }
 }
 
-/// The limits of each list.
 pub(super) fn limits(args: &GetArgs) -> Result<ListLimits, CommandError> {
     let limit = args.limit.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX));
     let since = args.since.as_deref().map(parse_since).transpose()?;
@@ -131,7 +130,6 @@ impl GetMany<'_> {
         }
     }
 
-    /// Takes an item of the source.
     fn take(&mut self, item: Option<SourceItem>) -> Result<(), CommandError> {
         match item {
             None => {}

@@ -55,7 +55,6 @@ pub(super) enum SourceItem {
     Note(String),
 }
 
-/// Limits of each list.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ListLimits {
     /// Most videos.

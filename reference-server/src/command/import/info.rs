@@ -86,7 +86,6 @@ impl InfoFile {
         Some(Self { metadata: metadata.unwrap_or_default(), ..info })
     }
 
-    /// Returns the video.
     pub(super) fn video(&self) -> Option<VideoId> {
         match self.webpage_url.as_deref().map(VideoLink::parse) {
             Some(Ok(VideoLink::Video(video))) => Some(video),
@@ -112,7 +111,6 @@ impl InfoFile {
         self.duration.and_then(millis)
     }
 
-    /// Returns the metadata of the video.
     pub(super) fn metadata(&self) -> &VideoMetadata {
         &self.metadata
     }

@@ -60,7 +60,6 @@ const fn section(title: &'static str, settings: &'static [Setting], check: Check
     Section { title, note: "", settings, check }
 }
 
-/// One setting.
 #[cfg_attr(not(test), expect(dead_code, reason = "a test writes the documents"))]
 pub(super) struct Setting {
     pub(super) name: &'static str,

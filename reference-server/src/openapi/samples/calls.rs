@@ -33,7 +33,6 @@ pub(super) struct SampleCall {
     pub(super) query: &'static [(&'static str, SampleParameter)],
     /// Environment variable with the key, if the operation needs one.
     pub(super) key: Option<&'static str>,
-    /// Other headers.
     pub(super) headers: &'static [(&'static str, SampleParameter)],
     pub(super) body: SampleBody,
     /// Whether the response is JSON.
@@ -63,7 +62,6 @@ pub(super) const fn plain(operation: &'static str) -> SampleCall {
     SampleCall { operation, ..PLAIN }
 }
 
-/// All sample calls.
 pub(super) const CALLS: &[SampleCall] = &[
     SampleCall {
         query: &[("url", Text("https://youtu.be/dQw4w9WgXcQ"))],

@@ -54,7 +54,6 @@ pub(crate) fn jobs(context: &PageContext, jobs: &[Job]) -> Markup {
     )
 }
 
-/// Page of one job.
 pub(crate) fn job(context: &PageContext, job: &Job, log: &[JobEventLog]) -> Markup {
     let text = |key| context.text(key);
     let counts = &job.counts;

@@ -69,7 +69,6 @@ fn too_many(page: Markup, retry_after_s: u64) -> Response {
     response
 }
 
-/// Page of a store's error.
 fn store_failure(context: &PageContext, error: &Error) -> Response {
     tracing::error!(%error, "account page failed");
     unavailable(context)

@@ -104,7 +104,6 @@ pub(crate) fn answer(
     answer
 }
 
-/// `Cache-Control` with one of these values.
 pub(crate) fn cache_control(values: &[&str]) -> ResponseHeader {
     ("Cache-Control", header("Caching rule of the response.", json!({ "type": "string", "enum": values })))
 }

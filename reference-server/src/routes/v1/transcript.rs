@@ -93,7 +93,6 @@ fn answer(
     Ok(reply.with_origin(ready.from_cache, ready.credits_remaining))
 }
 
-/// Headers of a response from the cache.
 fn cached_response_headers() -> [document::ResponseHeader; 2] {
     let encoding = "Extension: the encoding of a response from the cache of the server, if it is compressed.";
     let vary = json!({ "type": "string", "const": "accept-encoding" });

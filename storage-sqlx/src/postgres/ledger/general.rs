@@ -90,7 +90,6 @@ impl<S: LedgerStep, const LOCKS: bool> PgTx for StepTx<S, LOCKS> {
     }
 }
 
-/// Runs a step.
 pub(super) async fn run<S: LedgerStep>(database: &PgDatabase, step: S) -> Result<S::Outcome> {
     run_after(database, step, &Arc::default()).await
 }

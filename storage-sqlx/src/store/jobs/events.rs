@@ -133,7 +133,6 @@ pub(super) async fn record_event<S: Session>(
     Ok(())
 }
 
-/// Deletes the events of a job.
 pub(super) async fn delete_events<S: Session>(db: &mut S, job: &str) -> DbResult<()> {
     db.execute(DELETE_ATTEMPTS, &values![job]).await?;
     db.execute(DELETE_EVENTS, &values![job]).await?;

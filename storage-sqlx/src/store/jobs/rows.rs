@@ -41,7 +41,6 @@ pub(super) const INSERT_JOB: &str = "INSERT INTO jobs (id, account, status, lang
 
 const POSTPONE_JOB: &str = "UPDATE jobs SET due_at = $2 WHERE id = $1";
 
-/// Locks a job.
 pub(super) async fn lock_job<S: Session>(db: &mut S, id: &JobId) -> DbResult<Option<Job>> {
     let row = db.row(LOCK_JOB, &values![id.as_str()]).await?;
     row.map(|mut row| read_job(&mut row)).transpose()

@@ -51,7 +51,6 @@ async fn create(
     try_create(life, account, idempotency_key, for_link(url)).await.unwrap()
 }
 
-/// Creates a job; returns its id.
 pub(super) async fn start(life: &ProcessLife, account: &SimAccount, video: &VideoId) -> JobId {
     create(life, account, None, &video.address()).await.view.job.id.clone()
 }

@@ -37,7 +37,6 @@ fn with_credits(credits: [u64; 4]) -> WorldConfig {
     config
 }
 
-/// A new account.
 async fn new_account(life: &ProcessLife) -> SimAccount {
     SimAccount::create(life, "ann@example.org").await
 }
@@ -106,7 +105,6 @@ async fn ready(
     ready
 }
 
-/// Admits a transcript request.
 async fn admit_transcript_request(life: &ProcessLife, account: &SimAccount) -> RequestGuard {
     account.admit_unkeyed(&life.accounts[0], transcript_core::accounts::V1Endpoint::Transcript).await.unwrap()
 }

@@ -24,7 +24,6 @@ const RULES: &str = include_str!("../../../../deploy/prometheus-rules.yml");
 const GUIDE: &str = include_str!("../../../../docs/operations.md");
 const DASHBOARD: &str = include_str!("../../../../deploy/grafana-dashboard.json");
 
-/// The metric names in a text.
 fn metric_names(text: &str) -> impl Iterator<Item = &str> {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     words.filter(|word| word.starts_with("verbatim_") || word.starts_with("process_"))

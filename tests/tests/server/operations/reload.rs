@@ -77,7 +77,6 @@ impl ReloadFixture {
         self.reload_file().await
     }
 
-    /// Reloads the file as it is.
     async fn reload_file(&self) -> Result<()> {
         let before = self.figure("verbatim_config_reloads_total").await?;
         self.signal("HUP")?;

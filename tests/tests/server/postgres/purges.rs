@@ -90,7 +90,6 @@ impl PurgeFixture {
     }
 }
 
-/// A hook with this status.
 async fn start_hook(status: u16) -> Result<FakeService> {
     FakeService::start(move |_, _| FakeReply::new(status, "", "")).await
 }

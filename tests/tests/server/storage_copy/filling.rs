@@ -194,7 +194,6 @@ async fn fill_archive(archive: &SqliteArchive, videos: u32) -> Result<()> {
     Ok(())
 }
 
-/// Compacts the older ones.
 async fn compact(archive: &SqliteArchive, older_than: i64) -> Result<()> {
     let mut page = PageRequest::first();
     let mut compacted = 0;

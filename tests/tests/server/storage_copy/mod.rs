@@ -159,7 +159,6 @@ fn is_rejected(storage: &str) -> Result<bool> {
     Ok(true)
 }
 
-/// The command with these arguments, on this storage.
 fn command_on(storage: &str, data: &Path, arguments: &[&str]) -> Command {
     let mut command = verbatim(data, arguments);
     command.env("VERBATIM_STORAGE__URL", storage);

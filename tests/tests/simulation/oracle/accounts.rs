@@ -168,7 +168,6 @@ impl Oracle {
         }
     }
 
-    /// The limit of a pool of an account.
     pub(super) fn account_limit(&self, wallet: &WalletId, pool: &PoolBalance) -> u64 {
         let Some(bucket) = pool.pool.bucket() else { return pool.granted };
         let facts = self.facts();

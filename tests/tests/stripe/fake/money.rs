@@ -97,7 +97,6 @@ impl StripeState {
         price.expect("the plan needs a price")
     }
 
-    /// Creates a subscription.
     pub(super) fn subscription(
         &mut self,
         customer: &Value,

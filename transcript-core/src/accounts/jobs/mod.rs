@@ -73,7 +73,6 @@ impl AccountJobs {
         self.context.retry_store(|| self.directory.account(&reference)).await
     }
 
-    /// The limits of a new job.
     fn limits(&self) -> JobLimits {
         let unfinished = self.context.options.jobs_per_account;
         JobLimits { unfinished, stored: STORED_MAX.max(unfinished.saturating_add(1)) }

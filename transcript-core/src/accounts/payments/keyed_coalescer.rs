@@ -14,7 +14,6 @@ use std::{
 
 use crate::error::Result;
 
-/// The runs of one key.
 #[derive(Debug, Default)]
 struct KeyedRun {
     /// The number of runs that have begun.

@@ -332,7 +332,6 @@ impl Payments {
     }
 }
 
-/// The id of the credit order of an invoice.
 pub(super) fn credit_order_id(invoice: &PaidInvoice) -> OrderId {
     OrderId::new(format!("{}{CREDIT_ORDER_SUFFIX}", invoice.invoice))
 }

@@ -245,7 +245,6 @@ mod tests {
         format!("WEBVTT\n{}", cues.collect::<String>())
     }
 
-    /// The segments that are read back, with words.
     fn read_back_with_words(segments: &[Segment]) -> Vec<Segment> {
         let mut expect = read_back_segments(segments);
         let cues = subtitle_cues(segments);

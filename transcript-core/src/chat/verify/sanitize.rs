@@ -12,7 +12,6 @@ const TOP_LEVEL_DOMAINS: &[&str] = &[
     "me", "ly", "tv", "gg", "example", "test", "site", "online", "shop", "click", "link", "top", "pl", "nl",
     "eu", "jp", "kr", "cc", "edu", "gov",
 ];
-/// Prefixes of links.
 const LINK_PREFIXES: &[&str] =
     &["www.", "mailto:", "javascript:", "vbscript:", "data:", "tel:", "ftp:", "file:", "http:", "https:"];
 /// Maximum of characters in an HTML tag, or in a link target with parentheses.

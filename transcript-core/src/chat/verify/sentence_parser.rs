@@ -19,7 +19,6 @@ const LEAD_CHARS_MAX: usize = 16;
 /// Shortest word before a superscript footnote; after a shorter word, the number is a power.
 const FOOTNOTE_WORD_MIN: usize = 4;
 
-/// A part of a sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum SentencePart {
     /// Text of the model.

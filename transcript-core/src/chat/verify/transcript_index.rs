@@ -131,7 +131,6 @@ impl TranscriptIndex {
         Some(format!("[{}]", format_timestamp(segment.start_ms / 1_000)))
     }
 
-    /// Returns the passage with this number.
     pub(super) fn passage(&self, number: u32) -> Option<&Passage> {
         self.passages.get(usize::try_from(number).ok()?.checked_sub(1)?)
     }

@@ -126,7 +126,6 @@ type ArchiveStore = Arc<dyn Archive>;
 /// The default track, which most cases select.
 const DEFAULT: TrackSelector = TrackSelector::Default;
 
-/// Video with this number.
 fn video(number: u32) -> VideoId {
     VideoId::new(Platform::YouTube, &format!("video-{number:05}")).expect("11 characters are a valid id")
 }

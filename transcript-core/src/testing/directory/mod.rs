@@ -161,7 +161,6 @@ async fn register(store: &DirectoryStore, email: &str, key: &str) -> Account {
     }
 }
 
-/// The owner of a key of an account.
 fn v1_owner(key: &str, account: &Account) -> Option<KeyOwner> {
     Some(KeyOwner::Account { key: KeyId::new(key), account: account.clone() })
 }

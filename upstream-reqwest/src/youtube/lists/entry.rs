@@ -37,7 +37,6 @@ pub(super) enum ListItem {
     Unknown,
 }
 
-/// Reads an item.
 pub(super) fn read_item(item: &Value, now: Timestamp) -> ListItem {
     let content = field(field(item, "richItemRenderer"), "content");
     let item = if content.is_null() { item } else { content };

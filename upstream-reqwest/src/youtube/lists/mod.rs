@@ -85,7 +85,6 @@ impl From<YouTubeFailure> for PageFailure {
     }
 }
 
-/// The requests for one page.
 struct PageRequests<'a> {
     lists: &'a YouTubeLists,
     session: EgressSession,
@@ -228,7 +227,6 @@ impl PageRequests<'_> {
         }
     }
 
-    /// The id of a channel.
     async fn channel_id(&mut self, list: &VideoList) -> Result<String, PageFailure> {
         if let Some(id) = list.channel_id() {
             return Ok(id.to_owned());

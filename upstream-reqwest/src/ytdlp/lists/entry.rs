@@ -22,7 +22,6 @@ const DAY: Duration = Duration::from_secs(24 * 3_600);
 /// Titles of entries without a video.
 const UNAVAILABLE: [&str; 2] = ["[Private video]", "[Deleted video]"];
 
-/// Entries of a list.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct ListEntries {
     /// The title of the list.

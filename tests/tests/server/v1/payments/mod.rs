@@ -104,7 +104,6 @@ async fn post(server: &ServerFixture, key: &str, path: &str, body: &str) -> Resu
     server.post_as(key, &format!("/api/v1/{path}"), body.to_owned()).await
 }
 
-/// Sends an event with this signature.
 async fn send_event(server: &ServerFixture, signature: &str, body: String) -> Result<ServerReply> {
     let headers = [("stripe-signature", signature), ("content-type", "application/json; charset=utf-8")];
     server.send(Method::POST, "/api/v1/webhooks/stripe", &headers, body).await
@@ -118,7 +117,6 @@ async fn account_status(server: &ServerFixture, key: &str) -> Result<(String, u6
     Ok((plan, me["credits_remaining"].as_u64().context("no credits_remaining")?))
 }
 
-/// The title of a page.
 fn title(page: &ServerReply) -> String {
     let text = page.text();
     let title = text.split_once("<title>").and_then(|(_, rest)| rest.split_once("</title>"));

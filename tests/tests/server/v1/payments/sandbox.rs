@@ -27,7 +27,6 @@ async fn order(server: &ServerFixture, key: &str, path: &str, body: &str) -> Res
     page.with_context(|| format!("a page of another server: {url}"))
 }
 
-/// Submits an action of a page.
 async fn submit(server: &ServerFixture, page: &str, action: &str) -> Result<ServerReply> {
     let (path, query) = page.split_once('?').context("no token")?;
     let form = [("content-type", "application/x-www-form-urlencoded")];

@@ -87,7 +87,6 @@ fn subscription(name: &str, anchor: i64, months: &[TestMonth]) -> SubscriptionSt
     }
 }
 
-/// An invoice matched to an order in this state.
 fn matched<'a>(invoice: &'a PaidInvoice, state: OrderState) -> MatchedInvoice<'a> {
     let terms = order(invoice.plan);
     let record = Some(Order { state, ..terms.clone() });
