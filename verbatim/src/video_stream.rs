@@ -67,14 +67,7 @@ enum NextPage {
     End,
 }
 
-impl fmt::Debug for VideoStream {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("VideoStream")
-            .field("list", &self.list)
-            .field("info", &self.info)
-            .finish_non_exhaustive()
-    }
-}
+transcript_core::debug_fields!(VideoStream { list, info });
 
 /// A missing list, and the reason: the cause of an [`Error`] of [`ErrorKind::NotFound`], which has the message.
 ///

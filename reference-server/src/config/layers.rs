@@ -92,11 +92,7 @@ pub(super) struct SettingLayers {
 }
 
 // Values may be secrets.
-impl fmt::Debug for SettingLayers {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SettingLayers").field("names", &self.names).finish_non_exhaustive()
-    }
-}
+transcript_core::debug_fields!(SettingLayers { names });
 
 impl SettingLayers {
     /// The values of these layers, but those of `other` for the settings that `is_replaced` selects.

@@ -7,7 +7,7 @@ mod access;
 mod escape;
 mod writer;
 
-use std::{fmt, io::IsTerminal, sync::Arc};
+use std::{io::IsTerminal, sync::Arc};
 
 pub(crate) use access::AccessLine;
 pub(crate) use writer::{LogGuard, LogQueue};
@@ -27,11 +27,7 @@ pub(crate) struct LogLevelControl {
 /// Replaces the level filter of the subscriber.
 type FilterSetter = Arc<dyn Fn(LevelFilter) + Send + Sync>;
 
-impl fmt::Debug for LogLevelControl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LogLevelControl").field("log", &self.log).finish_non_exhaustive()
-    }
-}
+transcript_core::debug_fields!(LogLevelControl { log });
 
 impl LogLevelControl {
     /// Sets the lowest level that is logged.

@@ -2,7 +2,6 @@
 
 use std::{
     ffi::OsStr,
-    fmt,
     io::{BufRead, BufReader, Write},
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Output, Stdio},
@@ -147,11 +146,7 @@ pub(crate) struct ServerFixture {
     client: HttpClient,
 }
 
-impl fmt::Debug for ServerFixture {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ServerFixture").field("address", &self.address).finish_non_exhaustive()
-    }
-}
+transcript_core::debug_fields!(ServerFixture { address });
 
 /// A response of the server.
 #[derive(Debug)]

@@ -1,7 +1,6 @@
 //! Similarity of meaning: compares the vectors of questions and passages, and ranks with it beside words.
 
 use std::{
-    fmt,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -52,11 +51,7 @@ pub(super) struct MeaningSearch {
     failures: Arc<FailureLog>,
 }
 
-impl fmt::Debug for MeaningSearch {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("MeaningSearch").field("embedder", &self.embedder).finish_non_exhaustive()
-    }
-}
+crate::debug_fields!(MeaningSearch { embedder });
 
 /// Weighs cached vectors by their bytes.
 #[derive(Clone, Copy, Debug)]

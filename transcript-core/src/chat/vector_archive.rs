@@ -1,6 +1,6 @@
 //! Vectors of passages in the archive: computed once for all servers, and read again after a restart.
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use super::embedder::TextVectors;
 use crate::{
@@ -16,11 +16,7 @@ pub(super) struct VectorArchive {
     failures: Arc<FailureLog>,
 }
 
-impl fmt::Debug for VectorArchive {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("VectorArchive").field("archive", &self.archive).finish_non_exhaustive()
-    }
-}
+crate::debug_fields!(VectorArchive { archive });
 
 impl VectorArchive {
     pub(super) fn new(archive: Arc<dyn Archive>) -> Self {
