@@ -57,19 +57,18 @@ pub const SERVICE_SUPPLIER: &str = "verbatim-service";
 /// # Cancellation
 /// Dropping a future releases what it holds; a started fetch continues, and its transcript is archived.
 #[async_trait]
+#[expect(unused_variables, reason = "defaults of what a service may lack")]
 pub trait Service: fmt::Debug + Send + Sync + 'static {
     /// Checks the form of a key before it is used. By default every text passes, and a call rejects an unknown key.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid).
     fn check_key(&self, key: &str) -> Result<()> {
-        let _ = key;
         Ok(())
     }
 
     /// Admits a call of a tool that reads archived transcripts for free. By default every call passes.
     async fn admit_tool_call(&self, caller: &Caller) -> Result<(), ServiceError> {
-        let _ = caller;
         Ok(())
     }
 
@@ -91,13 +90,11 @@ pub trait Service: fmt::Debug + Send + Sync + 'static {
 
     /// Lists the archived and known tracks of a video. It fetches nothing for credits or allowances.
     async fn tracks(&self, caller: &Caller, request: ServiceLookup) -> ServiceResult<TrackList> {
-        let _ = (caller, request);
         Err(ServiceError::unsupported("This service does not list the tracks of a video."))
     }
 
     /// Finds the archived videos whose transcripts match a query, one page a call.
     async fn search(&self, caller: &Caller, params: SearchParams) -> ServiceResult<SearchResponse> {
-        let _ = (caller, params);
         Err(no_search())
     }
 
@@ -109,7 +106,6 @@ pub trait Service: fmt::Debug + Send + Sync + 'static {
         caller: &Caller,
         request: TranscriptParams,
     ) -> ServiceResult<StoredTranscript> {
-        let _ = (caller, request);
         Err(no_accounts())
     }
 
@@ -120,19 +116,16 @@ pub trait Service: fmt::Debug + Send + Sync + 'static {
 
     /// Creates a key of the lookup API, which only this reply contains. The caller's own key is not used.
     async fn create_key(&self, caller: &Caller, request: KeyRequest) -> ServiceResult<CreateKeyResponse> {
-        let _ = (caller, request);
         Err(no_accounts())
     }
 
     /// The plan and the remaining allowance of the caller's key; the caller's proof of a paid plan renews it.
     async fn key_status(&self, caller: &Caller) -> ServiceResult<KeyStatus> {
-        let _ = caller;
         Err(no_accounts())
     }
 
     /// Requests a verification email. The reply is the same whether or not the address has an account.
     async fn register(&self, caller: &Caller, request: RegisterRequest) -> ServiceResult<RegisterResponse> {
-        let _ = (caller, request);
         Err(no_accounts())
     }
 
@@ -140,25 +133,21 @@ pub trait Service: fmt::Debug + Send + Sync + 'static {
     ///
     /// Unless `confirmed`, a token that would replace a key fails with [`ServiceErrorKind::Conflict`].
     async fn verify(&self, caller: &Caller, token: String, confirmed: bool) -> ServiceResult<VerifyResponse> {
-        let _ = (caller, token, confirmed);
         Err(no_accounts())
     }
 
     /// The account of the caller's key.
     async fn me(&self, caller: &Caller) -> ServiceResult<AccountInfo> {
-        let _ = caller;
         Err(no_accounts())
     }
 
     /// Replaces the caller's key; the old one is invalid at once.
     async fn rotate_key(&self, caller: &Caller) -> ServiceResult<RotateKeyResponse> {
-        let _ = caller;
         Err(no_accounts())
     }
 
     /// Opens a checkout page for a plan.
     async fn subscribe(&self, caller: &Caller, request: SubscribeRequest) -> ServiceResult<PlanCheckout> {
-        let _ = (caller, request);
         Err(no_payments())
     }
 
@@ -168,55 +157,46 @@ pub trait Service: fmt::Debug + Send + Sync + 'static {
         caller: &Caller,
         request: BuyCreditsRequest,
     ) -> ServiceResult<CreditsCheckout> {
-        let _ = (caller, request);
         Err(no_payments())
     }
 
     /// Starts a job. Requests with the same idempotency key start one job.
     async fn start_job(&self, caller: &Caller, request: JobRequest) -> ServiceResult<JobInfo> {
-        let _ = (caller, request);
         Err(no_jobs())
     }
 
     /// A job of the caller's account.
     async fn job(&self, caller: &Caller, id: &JobId) -> ServiceResult<JobInfo> {
-        let _ = (caller, id);
         Err(no_jobs())
     }
 
     /// A page of the jobs of the caller's account, the newest first.
     async fn jobs(&self, caller: &Caller, page: PageRequest) -> ServiceResult<JobList> {
-        let _ = (caller, page);
         Err(no_jobs())
     }
 
     /// A page of the items of a job in the order of their links, with the transcripts so far.
     async fn job_results(&self, caller: &Caller, id: &JobId, page: PageRequest) -> ServiceResult<JobResults> {
-        let _ = (caller, id, page);
         Err(no_jobs())
     }
 
     /// Cancels a job: what has not started costs nothing.
     async fn cancel_job(&self, caller: &Caller, id: &JobId) -> ServiceResult<JobInfo> {
-        let _ = (caller, id);
         Err(no_jobs())
     }
 
     /// The events of a job, and the attempts to send them.
     async fn job_deliveries(&self, caller: &Caller, id: &JobId) -> ServiceResult<JobDeliveries> {
-        let _ = (caller, id);
         Err(no_jobs())
     }
 
     /// The secret that signs the webhooks of the caller's account.
     async fn webhook_secret(&self, caller: &Caller) -> ServiceResult<WebhookSecretInfo> {
-        let _ = caller;
         Err(no_jobs())
     }
 
     /// Replaces this secret; for a day the old one signs too.
     async fn rotate_webhook_secret(&self, caller: &Caller) -> ServiceResult<WebhookSecretInfo> {
-        let _ = caller;
         Err(no_jobs())
     }
 }
