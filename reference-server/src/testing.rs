@@ -37,8 +37,8 @@ use transcript_core::{
         MemoryRateLimiter, MemorySecrets, MemorySessions,
     },
     supplier::{
-        LinkResolver, ResolveOutcome, Supplier, SupplierInfo, SupplierKind, SupplyError, SupplyMonitor,
-        SupplyOutput, SupplyReason, SupplyRequest,
+        LinkResolver, ResolveOutcome, Supplier, SupplierInfo, SupplyError, SupplyMonitor, SupplyOutput,
+        SupplyReason, SupplyRequest,
     },
     test_doubles::ManualClock,
     transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript, VideoDetails, VideoMetadata},
@@ -376,11 +376,7 @@ struct FakeSupplier(Arc<AtomicU32>);
 #[async_trait]
 impl Supplier for FakeSupplier {
     fn info(&self) -> SupplierInfo {
-        SupplierInfo {
-            name: "youtube-captions".to_owned(),
-            platforms: vec![Platform::YouTube],
-            kind: SupplierKind::Captions,
-        }
+        SupplierInfo::captions("youtube-captions", &[Platform::YouTube])
     }
 
     async fn supply(

@@ -12,8 +12,8 @@ use transcript_core::{
     Timestamp,
     archive::TrackSelector,
     supplier::{
-        LinkResolver, ResolveOutcome, Supplier, SupplierInfo, SupplierKind, SupplyError, SupplyMonitor,
-        SupplyOutput, SupplyReason, SupplyRequest,
+        LinkResolver, ResolveOutcome, Supplier, SupplierInfo, SupplyError, SupplyMonitor, SupplyOutput,
+        SupplyReason, SupplyRequest,
     },
     transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript},
     video::{Platform, ShortLink, VideoId},
@@ -197,8 +197,7 @@ impl SimSupplier {
 #[async_trait]
 impl Supplier for SimSupplier {
     fn info(&self) -> SupplierInfo {
-        let platforms = vec![Platform::YouTube, Platform::TikTok];
-        SupplierInfo { name: self.name.to_owned(), platforms, kind: SupplierKind::Captions }
+        SupplierInfo::captions(self.name, &[Platform::YouTube, Platform::TikTok])
     }
 
     async fn supply(

@@ -199,8 +199,7 @@ struct SteppingSupplier(Arc<ManualClock>);
 #[async_trait]
 impl Supplier for SteppingSupplier {
     fn info(&self) -> SupplierInfo {
-        let platforms = vec![Platform::YouTube];
-        SupplierInfo { name: "words".to_owned(), platforms, kind: SupplierKind::Captions }
+        SupplierInfo::captions("words", &[Platform::YouTube])
     }
 
     async fn supply(&self, _: SupplyRequest, _: Arc<dyn SupplyMonitor>) -> Result<SupplyOutput, SupplyError> {

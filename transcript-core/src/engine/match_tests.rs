@@ -8,7 +8,7 @@ use super::*;
 use crate::{
     archive::{Absence, PutRequest},
     memory::MemoryArchive,
-    supplier::{Supplier, SupplierInfo, SupplierKind, SupplyMonitor, SupplyOutput, SupplyRequest},
+    supplier::{Supplier, SupplierInfo, SupplyMonitor, SupplyOutput, SupplyRequest},
     test_doubles::{ManualClock, SequentialRandom},
     time::Timestamp,
     transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript},
@@ -21,8 +21,7 @@ struct FailingSupplier(AtomicU32);
 #[async_trait]
 impl Supplier for FailingSupplier {
     fn info(&self) -> SupplierInfo {
-        let platforms = vec![Platform::YouTube];
-        SupplierInfo { name: "failing".to_owned(), platforms, kind: SupplierKind::Captions }
+        SupplierInfo::captions("failing", &[Platform::YouTube])
     }
 
     async fn supply(&self, _: SupplyRequest, _: Arc<dyn SupplyMonitor>) -> Result<SupplyOutput, SupplyError> {

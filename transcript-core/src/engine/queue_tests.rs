@@ -16,7 +16,7 @@ use super::*;
 use crate::{
     ids::{AccountId, KeyId},
     memory::MemoryArchive,
-    supplier::{Supplier, SupplierInfo, SupplierKind, SupplyMonitor, SupplyOutput, SupplyRequest},
+    supplier::{Supplier, SupplierInfo, SupplyMonitor, SupplyOutput, SupplyRequest},
     test_doubles::{ManualClock, SequentialRandom},
 };
 
@@ -30,8 +30,7 @@ struct SlowSupplier {
 #[async_trait]
 impl Supplier for SlowSupplier {
     fn info(&self) -> SupplierInfo {
-        let platforms = vec![Platform::YouTube];
-        SupplierInfo { name: self.name.to_owned(), platforms, kind: SupplierKind::Captions }
+        SupplierInfo::captions(self.name, &[Platform::YouTube])
     }
 
     async fn supply(

@@ -15,7 +15,7 @@ use crate::{
     archive::{FetchLease, LeaseOutcome, PutRequest},
     ids::Holder,
     memory::MemoryArchive,
-    supplier::{Supplier, SupplierInfo, SupplierKind, SupplyMonitor, SupplyOutput, SupplyRequest},
+    supplier::{Supplier, SupplierInfo, SupplyMonitor, SupplyOutput, SupplyRequest},
     test_doubles::{ManualClock, SequentialRandom},
     time::Timestamp,
     transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript},
@@ -53,8 +53,7 @@ pub(super) fn transcript(words: &str) -> Transcript {
 #[async_trait]
 impl Supplier for FakeSupplier {
     fn info(&self) -> SupplierInfo {
-        let platforms = vec![Platform::YouTube];
-        SupplierInfo { name: "words".to_owned(), platforms, kind: SupplierKind::Captions }
+        SupplierInfo::captions("words", &[Platform::YouTube])
     }
 
     async fn supply(&self, _: SupplyRequest, _: Arc<dyn SupplyMonitor>) -> Result<SupplyOutput, SupplyError> {

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     memory::MemoryArchive,
-    supplier::{Supplier, SupplierInfo, SupplierKind, SupplyMonitor, SupplyOutput, SupplyRequest},
+    supplier::{Supplier, SupplierInfo, SupplyMonitor, SupplyOutput, SupplyRequest},
     test_doubles::{ManualClock, SequentialRandom},
 };
 
@@ -22,8 +22,7 @@ struct RecordingRuntime(Mutex<Vec<(Id, usize)>>);
 #[async_trait]
 impl Supplier for RecordingRuntime {
     fn info(&self) -> SupplierInfo {
-        let platforms = vec![Platform::YouTube];
-        SupplierInfo { name: "words".to_owned(), platforms, kind: SupplierKind::Captions }
+        SupplierInfo::captions("words", &[Platform::YouTube])
     }
 
     async fn supply(&self, _: SupplyRequest, _: Arc<dyn SupplyMonitor>) -> Result<SupplyOutput, SupplyError> {

@@ -274,8 +274,7 @@ mod tests {
     #[async_trait]
     impl Supplier for SilentSupplier {
         fn info(&self) -> SupplierInfo {
-            let platforms = Platform::ALL.to_vec();
-            SupplierInfo { name: "mute".to_owned(), platforms, kind: SupplierKind::Captions }
+            SupplierInfo::captions("mute", &Platform::ALL)
         }
 
         async fn supply(

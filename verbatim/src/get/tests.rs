@@ -4,8 +4,7 @@ use async_trait::async_trait;
 use tokio::sync::Notify;
 use transcript_core::{
     supplier::{
-        Supplier, SupplierInfo, SupplierKind, SupplyError, SupplyMonitor, SupplyOutput, SupplyReason,
-        SupplyRequest,
+        Supplier, SupplierInfo, SupplyError, SupplyMonitor, SupplyOutput, SupplyReason, SupplyRequest,
     },
     transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript},
 };
@@ -113,11 +112,7 @@ struct SlowSupplier {
 #[async_trait]
 impl Supplier for SlowSupplier {
     fn info(&self) -> SupplierInfo {
-        SupplierInfo {
-            name: "slow".to_owned(),
-            platforms: vec![Platform::YouTube],
-            kind: SupplierKind::Captions,
-        }
+        SupplierInfo::captions("slow", &[Platform::YouTube])
     }
 
     async fn supply(
