@@ -1,19 +1,16 @@
 //! Faults of the upstream: each has its reason, and none is reported as a fact about the link.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use transcript_core::supplier::SupplyReason;
 use upstream_reqwest::HttpOptions;
-use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script, TestAuthority};
+use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script};
 
 use super::fixture::{
     CallOutcome, INSTAGRAM, TIKTOK, check_hosts, check_no_video, check_video, follow_with, options, redirect,
 };
-use crate::social::supplier_calls::check_failure;
+use crate::social::supplier_calls::{check_failure, start_pair};
 
 const LINK: &str = "https://vm.tiktok.com/ZTR45GpSF/";
 const PATH: &str = "/ZTR45GpSF/";
@@ -154,12 +151,10 @@ async fn huge_headers_are_rejected() -> Result<()> {
 async fn blocked_route_falls_back_to_another() -> Result<()> {
     let link = "https://www.instagram.com/share/BARSSL4rTu/";
     let path = "/share/BARSSL4rTu/";
-    let authority = Arc::new(TestAuthority::new()?);
     for wall in ["https://www.instagram.com/accounts/login/?next=%2Fshare%2FBARSSL4rTu%2F", "/"] {
         let wall = Script::new().rule(redirect(INSTAGRAM, path, wall));
         let reel = Script::new().rule(redirect(INSTAGRAM, path, "/reel/DdG4RIxIPyf/"));
-        let first = ReplayProxy::start_signed_by(wall.clone(), Arc::clone(&authority))?;
-        let second = ReplayProxy::start_signed_by(reel, Arc::clone(&authority))?;
+        let [first, second] = start_pair(wall.clone(), reel)?;
         let outcome = follow_with(retrying(options(&[&first, &second])), link, TIMEOUT).await?;
         check_video(&outcome, "DdG4RIxIPyf")?;
         assert_eq!((first.requests().len(), second.requests().len()), (1, 1));

@@ -16,7 +16,7 @@ use transcript_core::{
     video::VideoId,
 };
 use upstream_reqwest::{HttpOptions, HttpTransport};
-use verbatim_tests::replay::{ReplayProxy, Script, recordings::ExpectedTranscript};
+use verbatim_tests::replay::{ReplayProxy, Script, TestAuthority, recordings::ExpectedTranscript};
 
 /// Timeout of one supplier call. No test comes near it.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -36,6 +36,15 @@ pub(crate) fn options(proxies: &[&ReplayProxy], ca_file: &Path) -> HttpOptions {
         retries: 0,
         ..HttpOptions::default()
     }
+}
+
+/// Starts two proxies with one certificate authority.
+pub(crate) fn start_pair(first: Script, second: Script) -> Result<[ReplayProxy; 2]> {
+    let authority = Arc::new(TestAuthority::new()?);
+    Ok([
+        ReplayProxy::start_signed_by(first, Arc::clone(&authority))?,
+        ReplayProxy::start_signed_by(second, authority)?,
+    ])
 }
 
 /// The production transport behind one proxy, without retries.

@@ -4,13 +4,13 @@ use std::{sync::Arc, time::Duration};
 
 use anyhow::Result;
 use upstream_reqwest::{HttpOptions, HttpTransport};
-use verbatim_tests::replay::{ReplayProxy, ReplayResponse, TestAuthority, Tunnel};
+use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Tunnel};
 
 use super::{HOST, PLATFORM, VIDEO, good_captions, good_page, make, replay_script, script};
 use crate::social::{
     read_recording,
     supplier_calls::{
-        behind, check_failure, check_timeout, fetch, fetch_with, fetch_within, options, reason,
+        behind, check_failure, check_timeout, fetch, fetch_with, fetch_within, options, reason, start_pair,
     },
 };
 
@@ -115,10 +115,7 @@ async fn tiktok_blocked_proxy_is_replaced_by_next() -> Result<()> {
         script(vec![ReplayResponse::status(429).header("retry-after", "3600")], vec![]),
     ];
     for block in blocks {
-        let authority = Arc::new(TestAuthority::new()?);
-        let blocked = ReplayProxy::start_signed_by(block.clone(), Arc::clone(&authority))?;
-        let good =
-            ReplayProxy::start_signed_by(script(vec![good_page()?], vec![good_captions()?]), authority)?;
+        let [blocked, good] = start_pair(block.clone(), script(vec![good_page()?], vec![good_captions()?]))?;
         let options = HttpOptions { retries: 2, ..options(&[&blocked, &good], good.ca_file()) };
         let supplier = make(Arc::new(HttpTransport::new(options)?));
         for _ in 0..3 {
@@ -137,9 +134,7 @@ async fn tiktok_withheld_post_cools_down_no_proxy() -> Result<()> {
     let withheld = || {
         Ok::<_, anyhow::Error>(script(vec![read_recording(PLATFORM, "pages/status-withheld.html")?], vec![]))
     };
-    let authority = Arc::new(TestAuthority::new()?);
-    let one = ReplayProxy::start_signed_by(withheld()?, Arc::clone(&authority))?;
-    let other = ReplayProxy::start_signed_by(withheld()?, authority)?;
+    let [one, other] = start_pair(withheld()?, withheld()?)?;
     let options = HttpOptions { retries: 2, ..options(&[&one, &other], other.ca_file()) };
     let supplier = make(Arc::new(HttpTransport::new(options)?));
     for requests in 1..=2 {

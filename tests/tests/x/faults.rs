@@ -4,11 +4,11 @@ use std::{sync::Arc, time::Duration};
 
 use anyhow::Result;
 use upstream_reqwest::{HttpOptions, HttpTransport};
-use verbatim_tests::replay::{ReplayProxy, ReplayResponse, TestAuthority, Tunnel};
+use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Tunnel};
 
 use super::{GUEST_TOKEN, POST, VIDEO, WORDS, XFixture, file, make, replay_script};
 use crate::social::supplier_calls::{
-    behind, check_failure, check_timeout, fetch, fetch_within, options, reason,
+    behind, check_failure, check_timeout, fetch, fetch_within, options, reason, start_pair,
 };
 
 /// A fixture in which only the syndication API returns the post, with this response.
@@ -264,9 +264,7 @@ async fn x_throttled_api_is_paused_while_other_serves() -> Result<()> {
 async fn x_blocked_proxy_is_replaced_by_next() -> Result<()> {
     let refused = || vec![ReplayResponse::status(403)];
     let block = XFixture { guest_token: refused(), syndication: refused(), ..XFixture::good()? }.script();
-    let authority = Arc::new(TestAuthority::new()?);
-    let blocked = ReplayProxy::start_signed_by(block, Arc::clone(&authority))?;
-    let good = ReplayProxy::start_signed_by(XFixture::good()?.script(), authority)?;
+    let [blocked, good] = start_pair(block, XFixture::good()?.script())?;
     let options = HttpOptions { retries: 2, ..options(&[&blocked, &good], good.ca_file()) };
     let supplier = make(Arc::new(HttpTransport::new(options)?));
     for _ in 0..2 {

@@ -12,15 +12,12 @@ use verbatim_tests::replay::{
     ReplayProxy, ReplayResponse, Rule, Script, TestAuthority, Tunnel, recordings::Recordings,
 };
 
-use super::{PLATFORM, behind, folder, supplier};
+use super::{CAPTIONS, HOST, PLATFORM, PLAYER, behind, folder, supplier};
 use crate::social::{
     start_replay,
-    supplier_calls::{CallOutcome, check_failure, fetch, fetch_within, options, reason},
+    supplier_calls::{CallOutcome, check_failure, fetch, fetch_within, options, reason, start_pair},
 };
 
-const HOST: &str = "www.youtube.com";
-const PLAYER: &str = "/youtubei/v1/player";
-const CAPTIONS: &str = "/api/timedtext";
 const VIDEO: &str = "vb-tracks-0";
 
 fn read_recording(name: &str) -> Result<ReplayResponse> {
@@ -107,7 +104,7 @@ async fn youtube_requests_pause_while_all_proxies_are_blocked() -> Result<()> {
     for block in
         [ReplayResponse::status(429).header("retry-after", "3600"), read_recording("player/bot-check.json")?]
     {
-        let [first, second] = pair(player(vec![block.clone()])?, player(vec![block.clone()])?)?;
+        let [first, second] = start_pair(player(vec![block.clone()])?, player(vec![block.clone()])?)?;
         let supplier = supplier(with_retries(options(&[&first, &second], first.ca_file())))?;
         assert!(fetch(&supplier, VIDEO, None).await?.is_err());
         for _ in 0..2 {
@@ -286,19 +283,10 @@ async fn youtube_proxy_refusal_has_its_own_reason() -> Result<()> {
     check_failure(&outcome, "unreachable")
 }
 
-/// Two proxies with one certificate authority.
-fn pair(first: Script, second: Script) -> Result<[ReplayProxy; 2]> {
-    let authority = Arc::new(TestAuthority::new()?);
-    Ok([
-        ReplayProxy::start_signed_by(first, Arc::clone(&authority))?,
-        ReplayProxy::start_signed_by(second, authority)?,
-    ])
-}
-
 #[tokio::test]
 async fn youtube_proxies_rotate_per_session() -> Result<()> {
     let good = || good_script();
-    let [first, second] = pair(good()?, good()?)?;
+    let [first, second] = start_pair(good()?, good()?)?;
     let supplier = supplier(options(&[&first, &second], first.ca_file()))?;
     for _ in 0..4 {
         assert_eq!(reason(&fetch(&supplier, VIDEO, None).await?), "transcript");
@@ -324,7 +312,7 @@ async fn youtube_blocked_proxy_cools_down_while_other_serves() -> Result<()> {
         player(vec![])?.all_tunnels([Tunnel::Refuse(502)]),
     ];
     for block in blocks {
-        let [blocked, good] = pair(block.clone(), good_script()?)?;
+        let [blocked, good] = start_pair(block.clone(), good_script()?)?;
         let supplier = supplier(with_retries(options(&[&blocked, &good], good.ca_file())))?;
         for _ in 0..3 {
             let outcome = fetch(&supplier, VIDEO, None).await?;
@@ -339,7 +327,7 @@ async fn youtube_blocked_proxy_cools_down_while_other_serves() -> Result<()> {
 
 #[tokio::test]
 async fn youtube_stopped_proxy_is_skipped() -> Result<()> {
-    let [gone, good] = pair(Script::new(), good_script()?)?;
+    let [gone, good] = start_pair(Script::new(), good_script()?)?;
     let options = with_retries(options(&[&gone, &good], good.ca_file()));
     drop(gone);
     let outcome = fetch(&supplier(options)?, VIDEO, None).await?;

@@ -7,10 +7,9 @@ use verbatim_tests::{
     replay::{ReplayProxy, ReplayResponse, Rule, Script},
 };
 
-use super::behind;
+use super::{CAPTIONS, HOST, PLAYER, behind};
 use crate::social::supplier_calls::{check_failure, fetch};
 
-const HOST: &str = "www.youtube.com";
 const VIDEO: &str = "vb-hosts-00";
 
 /// A player response with one English track at this address.
@@ -25,8 +24,7 @@ fn player(address: &str) -> Value {
 }
 
 fn script(address: &str) -> Script {
-    Script::new()
-        .rule(Rule::post(HOST, "/youtubei/v1/player").respond(ReplayResponse::json(&player(address))))
+    Script::new().rule(Rule::post(HOST, PLAYER).respond(ReplayResponse::json(&player(address))))
 }
 
 #[tokio::test]
@@ -38,7 +36,7 @@ async fn youtube_foreign_caption_address_is_not_requested() -> Result<()> {
         let proxy = ReplayProxy::start(script(address))?;
         let outcome = fetch(&behind(&proxy)?, VIDEO, None).await?;
         assert!(outcome.is_err(), "{address} gave {outcome:?}");
-        let caption_requests = proxy.count(|request| request.path != "/youtubei/v1/player");
+        let caption_requests = proxy.count(|request| request.path != PLAYER);
         assert_eq!(caption_requests, 0, "{address} was requested: {:?}", proxy.requests());
         assert!(proxy.tunnels().iter().all(|tunnel| tunnel.host == HOST && tunnel.port == 443), "{address}");
     }
@@ -54,7 +52,7 @@ async fn youtube_redirect_is_not_followed() -> Result<()> {
     let foreign = foreign_urls(HOST, trap.port()?);
     let foreign = foreign.iter().map(|url| ReplayResponse::status(302).header("location", url));
     for response in [elsewhere, here].into_iter().chain(foreign) {
-        let rule = Rule::post(HOST, "/youtubei/v1/player").respond(response);
+        let rule = Rule::post(HOST, PLAYER).respond(response);
         let proxy = ReplayProxy::start(Script::new().rule(rule))?;
         check_failure(&fetch(&behind(&proxy)?, VIDEO, None).await?, "platform_fault")?;
         assert!(proxy.unexpected().is_empty(), "{:?}", proxy.unexpected());
@@ -67,7 +65,7 @@ async fn youtube_redirect_is_not_followed() -> Result<()> {
 
 #[tokio::test]
 async fn youtube_relative_caption_address_is_resolved() -> Result<()> {
-    let captions = Rule::get(HOST, "/api/timedtext")
+    let captions = Rule::get(HOST, CAPTIONS)
         .respond(ReplayResponse::text("<transcript><text start=\"0\" dur=\"1\">words</text></transcript>"));
     let proxy = ReplayProxy::start(script("/api/timedtext?v=vb-hosts-00&lang=en").rule(captions))?;
     let outcome = fetch(&behind(&proxy)?, VIDEO, None).await?;

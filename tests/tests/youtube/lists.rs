@@ -20,9 +20,9 @@ use upstream_reqwest::{HttpTransport, YouTubeLists, YouTubeOptions};
 use verbatim::SystemClock;
 use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script};
 
+use super::HOST;
 use crate::social::supplier_calls::options;
 
-const HOST: &str = "www.youtube.com";
 const BROWSE: &str = "/youtubei/v1/browse";
 const SEARCH: &str = "/youtubei/v1/search";
 const RESOLVE: &str = "/youtubei/v1/navigation/resolve_url";

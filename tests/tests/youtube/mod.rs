@@ -23,6 +23,9 @@ use verbatim_tests::replay::{ReplayProxy, recordings::Recordings};
 use crate::social::{check_all, supplier_calls};
 
 const PLATFORM: &str = "youtube";
+const HOST: &str = "www.youtube.com";
+const PLAYER: &str = "/youtubei/v1/player";
+const CAPTIONS: &str = "/api/timedtext";
 
 /// The folder of YouTube's recordings in the repository.
 fn folder() -> PathBuf {

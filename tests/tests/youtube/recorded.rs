@@ -11,15 +11,11 @@ use serde_json::{Value, json};
 use transcript_core::transcript::LiveStatus;
 use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script};
 
-use super::{PLATFORM, behind, make};
+use super::{CAPTIONS, HOST, PLATFORM, PLAYER, behind, make};
 use crate::social::{
     recordings::folder,
     supplier_calls::{CallOutcome, check_failure, fetch, replay},
 };
-
-const HOST: &str = "www.youtube.com";
-const PLAYER: &str = "/youtubei/v1/player";
-const CAPTIONS: &str = "/api/timedtext";
 
 /// The requested video for a file that names none.
 const ANY_VIDEO: &str = "vb-any-vid0";
