@@ -400,4 +400,4 @@ fn store_error(error: Error) -> Error {
 #[cfg(test)]
 mod language_tests;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -40,19 +40,14 @@ pub fn content_digest(transcript: &Transcript) -> Vec<u8> {
 mod tests {
     use super::*;
     use crate::{
-        transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Word},
+        transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Word, test_transcript},
         video::{Platform, VideoId},
     };
 
     fn transcript() -> Transcript {
         Transcript {
-            video: VideoId::new(Platform::YouTube, "dQw4w9WgXcQ").unwrap(),
-            title: None,
-            author: None,
-            duration_ms: None,
-            track: TrackInfo::new(LanguageTag::english(), TrackKind::Human),
             source: "source".to_owned(),
-            segments: vec![Segment::new("ab", 0, 1), Segment::new("c", 1, 0)],
+            ..test_transcript(vec![Segment::new("ab", 0, 1), Segment::new("c", 1, 0)])
         }
     }
 

@@ -158,21 +158,12 @@ mod tests {
     use super::*;
     use crate::{
         archive::content_digest,
-        transcript::{LanguageTag, TrackInfo, TrackKind, Transcript, VideoDetails},
-        video::{Platform, VideoId},
+        transcript::{VideoDetails, test_transcript},
     };
 
     fn stored(texts: &[&str]) -> StoredTranscript {
         let segments = texts.iter().zip(0..).map(|(text, n)| Segment::new(*text, n * 1_000, 1_000)).collect();
-        let transcript = Transcript {
-            video: VideoId::new(Platform::YouTube, "dQw4w9WgXcQ").unwrap(),
-            title: None,
-            author: None,
-            duration_ms: None,
-            track: TrackInfo::new(LanguageTag::english(), TrackKind::Human),
-            source: "test".to_owned(),
-            segments,
-        };
+        let transcript = test_transcript(segments);
         let content_sha256 = content_digest(&transcript);
         StoredTranscript {
             transcript: transcript.into(),

@@ -14,8 +14,7 @@ use tokio::runtime::Handle;
 use super::*;
 use crate::{
     error::{Error, ErrorKind, Result},
-    transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript},
-    video::{Platform, VideoId},
+    transcript::{Segment, Transcript, test_transcript},
 };
 
 /// Replies with the result of a function and records the requests.
@@ -69,27 +68,14 @@ where
 
 /// A transcript in English with these segments.
 pub(super) fn transcript_of(segments: Vec<Segment>) -> Arc<Transcript> {
-    Arc::new(Transcript {
-        video: VideoId::new(Platform::YouTube, "dQw4w9WgXcQ").unwrap(),
-        title: None,
-        author: None,
-        duration_ms: None,
-        track: TrackInfo::new(LanguageTag::english(), TrackKind::Human),
-        source: "imported".to_owned(),
-        segments,
-    })
+    Arc::new(test_transcript(segments))
 }
 
-fn test_transcript(count: u64) -> Arc<Transcript> {
+fn ship_transcript(count: u64) -> Arc<Transcript> {
     let text = |n| format!("The ship of part {n} is number {n} and carries {} tons of coal.", n * 3);
     Arc::new(Transcript {
-        video: VideoId::new(Platform::YouTube, "dQw4w9WgXcQ").unwrap(),
         title: Some("Ships".to_owned()),
-        author: None,
-        duration_ms: None,
-        track: TrackInfo::new(LanguageTag::english(), TrackKind::Human),
-        source: "test".to_owned(),
-        segments: (0..count).map(|n| Segment::new(text(n), n * 60_000, 5_000)).collect(),
+        ..test_transcript((0..count).map(|n| Segment::new(text(n), n * 60_000, 5_000)).collect())
     })
 }
 
@@ -104,7 +90,7 @@ where
 {
     let model = Arc::new(ScriptedModel { context, script, requests: Mutex::default() });
     let chat = Chat::new(Handle::current(), Arc::clone(&model) as _, ChatOptions::default());
-    let answer = chat.answer(test_transcript(count), Question::new(question, Vec::new()).unwrap()).await;
+    let answer = chat.answer(ship_transcript(count), Question::new(question, Vec::new()).unwrap()).await;
     let requests = std::mem::take(&mut *model.requests.lock().unwrap());
     (answer, requests)
 }
@@ -177,7 +163,7 @@ async fn chat_uncovered_question_returns_not_covered() {
     }
     let chat = Chat::extractive(Handle::current());
     let answer =
-        chat.answer(test_transcript(2), Question::new("Xylophone?", Vec::new()).unwrap()).await.unwrap();
+        chat.answer(ship_transcript(2), Question::new("Xylophone?", Vec::new()).unwrap()).await.unwrap();
     assert_eq!((answer.response.as_str(), answer.is_covered), (NOT_COVERED_SENTENCE, false));
 }
 
@@ -200,7 +186,7 @@ async fn chat_nothing_follows_end_or_precedes_beginning() {
             let model = ScriptedModel { context: 32_000, script: model, requests: Mutex::default() };
             let with_model = Chat::new(Handle::current(), Arc::new(model), ChatOptions::default());
             for chat in [Chat::extractive(Handle::current()), with_model] {
-                let answer = chat.answer(test_transcript(3), question.clone()).await.unwrap();
+                let answer = chat.answer(ship_transcript(3), question.clone()).await.unwrap();
                 assert_eq!(answer.is_covered, expect.is_none(), "{message}");
                 assert!(expect.is_none_or(|expect| answer.response == expect), "{}", answer.response);
             }
@@ -267,12 +253,12 @@ impl Embedder for BrokenEmbedder {
 async fn chat_broken_embedder_leaves_answer_by_words_and_pauses() {
     // The transcript has the ship and its number, but not the other words.
     let question = || Question::new("Which ship number sailed from Bergen?", Vec::new()).unwrap();
-    let by_words = Chat::extractive(Handle::current()).answer(test_transcript(3), question()).await.unwrap();
+    let by_words = Chat::extractive(Handle::current()).answer(ship_transcript(3), question()).await.unwrap();
     for panics in [true, false] {
         let embedder = Arc::new(BrokenEmbedder { calls: AtomicUsize::new(0), panics });
         let chat = Chat::extractive(Handle::current()).with_embedder(Arc::clone(&embedder) as _);
         for _ in 0..2 {
-            let answer = chat.answer(test_transcript(3), question()).await.unwrap();
+            let answer = chat.answer(ship_transcript(3), question()).await.unwrap();
             assert_eq!(answer.response, by_words.response, "{panics}");
         }
         assert_eq!(embedder.calls.load(Ordering::Relaxed), 1, "{panics}");
@@ -292,7 +278,7 @@ async fn chat_sent_sentences_are_not_followed_by_fallback() {
     let chat = Chat::new(Handle::current(), Arc::new(model), ChatOptions::default());
     let sink = Arc::new(RecordingSink::default());
     let question = Question::new("Which is number 2?", Vec::new()).unwrap();
-    let answer = chat.answer_streaming(test_transcript(3), question, Arc::clone(&sink) as _).await;
+    let answer = chat.answer_streaming(ship_transcript(3), question, Arc::clone(&sink) as _).await;
     assert_eq!(answer.map_err(|error| error.kind()), Err(ErrorKind::Unavailable));
     let sentences: String =
         sink.sentences.lock().unwrap().iter().map(|sentence| sentence.text.clone()).collect();
@@ -374,14 +360,14 @@ async fn chat_streaming_pushes_only_verified_sentences() {
     let question = Question::new("What?", Vec::new()).unwrap();
     let sink = Arc::new(RecordingSink::default());
     let answer =
-        chat.answer_streaming(test_transcript(3), question.clone(), Arc::clone(&sink) as _).await.unwrap();
+        chat.answer_streaming(ship_transcript(3), question.clone(), Arc::clone(&sink) as _).await.unwrap();
     let sentences: Vec<String> =
         sink.sentences.lock().unwrap().iter().map(|sentence| sentence.text.clone()).collect();
     assert_eq!(sentences, ["Coal [0:00].", " More [1:00].", "\n- Last [2:00]"]);
     assert_eq!(answer.response, sentences.concat());
 
     let disconnecting = Arc::new(RecordingSink { disconnects_after: 1, ..RecordingSink::default() });
-    let result = chat.answer_streaming(test_transcript(3), question, Arc::clone(&disconnecting) as _).await;
+    let result = chat.answer_streaming(ship_transcript(3), question, Arc::clone(&disconnecting) as _).await;
     assert_eq!(result.unwrap_err().kind(), ErrorKind::Unavailable);
     assert_eq!(disconnecting.sentences.lock().unwrap().len(), 1);
 }
@@ -395,7 +381,7 @@ async fn chat_twelve_hour_transcript_does_not_block_runtime() {
             n % 97
         )
     };
-    let mut transcript = (*test_transcript(1)).clone();
+    let mut transcript = (*ship_transcript(1)).clone();
     transcript.segments = (0..10_800).map(|n| Segment::new(text(n), n * 4_000, 4_000)).collect();
     let transcript = Arc::new(transcript);
     let words: usize = transcript.segments.iter().map(|one| one.text.split(' ').count()).sum();

@@ -11,7 +11,7 @@ use crate::{
     supplier::{Supplier, SupplierInfo, SupplyMonitor, SupplyOutput, SupplyRequest},
     test_doubles::{ManualClock, SequentialRandom},
     time::Timestamp,
-    transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript},
+    transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript, test_transcript},
 };
 
 /// Always fails, and counts its calls.
@@ -45,15 +45,8 @@ fn track(language: &str, kind: TrackKind) -> TrackInfo {
 /// An archive with one track, of a video with these other known tracks.
 async fn archive(archived_track: TrackInfo, others: &[TrackInfo]) -> Arc<MemoryArchive> {
     let archive = Arc::new(MemoryArchive::default());
-    let transcript = Transcript {
-        video: video(),
-        title: None,
-        author: None,
-        duration_ms: None,
-        source: "words".to_owned(),
-        segments: vec![Segment::new(archived_track.language.as_str(), 0, 1_000)],
-        track: archived_track,
-    };
+    let segments = vec![Segment::new(archived_track.language.as_str(), 0, 1_000)];
+    let transcript = Transcript { track: archived_track, ..test_transcript(segments) };
     let put_request = PutRequest {
         video: video(),
         selectors: vec![TrackSelector::Language(transcript.track.language.clone())],

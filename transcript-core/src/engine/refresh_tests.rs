@@ -18,7 +18,7 @@ use crate::{
     supplier::{Supplier, SupplierInfo, SupplyMonitor, SupplyOutput, SupplyRequest},
     test_doubles::{ManualClock, SequentialRandom},
     time::Timestamp,
-    transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript},
+    transcript::{Segment, Transcript, test_transcript},
 };
 
 /// Returns a transcript with `text`, or fails if there is none; counts its calls.
@@ -39,15 +39,7 @@ pub(super) fn video() -> VideoId {
 }
 
 pub(super) fn transcript(words: &str) -> Transcript {
-    Transcript {
-        video: video(),
-        title: None,
-        author: None,
-        duration_ms: None,
-        track: TrackInfo::new(LanguageTag::english(), TrackKind::Human),
-        source: "words".to_owned(),
-        segments: vec![Segment::new(words, 0, 1_000)],
-    }
+    Transcript { source: "words".to_owned(), ..test_transcript(vec![Segment::new(words, 0, 1_000)]) }
 }
 
 #[async_trait]

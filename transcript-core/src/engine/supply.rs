@@ -399,7 +399,7 @@ pub(super) fn most_significant(mut failures: Vec<SupplyError>) -> SupplyError {
 #[cfg(test)]
 mod tests {
     use super::{super::refresh_tests, *};
-    use crate::video::Platform;
+    use crate::transcript::test_transcript;
 
     fn check(reasons: &[SupplyReason], expect: SupplyReason) {
         let failures = reasons.iter().map(|reason| SupplyError::new(reason.clone(), "x")).collect();
@@ -411,13 +411,9 @@ mod tests {
         use SupplierKind::{Captions, Remote, Speech};
         let check = |track: TrackKind, original, supplier, of, is_valid: bool| {
             let transcript = Transcript {
-                video: VideoId::new(Platform::YouTube, "dQw4w9WgXcQ").unwrap(),
-                title: None,
-                author: None,
-                duration_ms: None,
                 track: TrackInfo { original, ..TrackInfo::new(LanguageTag::english(), track) },
                 source: "yt-dlp".to_owned(),
-                segments: Vec::new(),
+                ..test_transcript(Vec::new())
             };
             let wrong = false_track_info(&transcript, supplier, of);
             assert_eq!(wrong.is_none(), is_valid, "{track:?} {original} {supplier} {of:?}: {wrong:?}");

@@ -6,7 +6,7 @@ use super::MemoryArchive;
 use crate::{
     archive::{Absence, Archive, FindOutcome, PutRequest, TrackSelector},
     time::Timestamp,
-    transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript},
+    transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript, test_transcript},
     video::{Platform, ShortLink, VideoId, VideoLink},
 };
 
@@ -27,12 +27,8 @@ async fn put_transcript(archive: &MemoryArchive, number: usize, language: &str, 
     let language = LanguageTag::parse(language).unwrap();
     let transcript = Arc::new(Transcript {
         video: video.clone(),
-        title: None,
-        author: None,
-        duration_ms: None,
         track: TrackInfo::new(language.clone(), TrackKind::Human),
-        source: "test".to_owned(),
-        segments: vec![Segment::new("x".repeat(words), 0, 1_000)],
+        ..test_transcript(vec![Segment::new("x".repeat(words), 0, 1_000)])
     });
     let selectors = vec![TrackSelector::Language(language)];
     let request = PutRequest {

@@ -8,8 +8,8 @@ use comrak::{
 use proptest::prelude::*;
 
 use super::{
-    LanguageTag, Segment, TrackInfo, TrackKind, Transcript, format_timestamp, markdown,
-    markdown_escape::WORD_JOINER, paragraph::tests::any_segments, paragraphs,
+    Segment, Transcript, format_timestamp, markdown, markdown_escape::WORD_JOINER,
+    paragraph::tests::any_segments, paragraphs, test_transcript,
 };
 use crate::video::{Platform, VideoId};
 
@@ -80,15 +80,7 @@ fn render(document: &str, options: &Options<'_>) -> Result<RenderedMarkdown, Str
 }
 
 fn transcript(title: &str, author: &str, segments: Vec<Segment>) -> Transcript {
-    Transcript {
-        video: VideoId::new(Platform::YouTube, "dQw4w9WgXcQ").unwrap(),
-        title: Some(title.to_owned()),
-        author: Some(author.to_owned()),
-        duration_ms: None,
-        track: TrackInfo::new(LanguageTag::english(), TrackKind::Human),
-        source: "youtube-captions".to_owned(),
-        segments,
-    }
+    Transcript { title: Some(title.to_owned()), author: Some(author.to_owned()), ..test_transcript(segments) }
 }
 
 /// Expected rendering: the words unchanged, and one link per paragraph.

@@ -98,3 +98,17 @@ impl Transcript {
         self.segments.iter().any(|segment| !segment.words.is_empty())
     }
 }
+
+/// Human captions in English with these segments.
+#[cfg(test)]
+pub(crate) fn test_transcript(segments: Vec<Segment>) -> Transcript {
+    Transcript {
+        video: VideoId::new(crate::video::Platform::YouTube, "dQw4w9WgXcQ").unwrap(),
+        title: None,
+        author: None,
+        duration_ms: None,
+        track: TrackInfo::new(LanguageTag::english(), TrackKind::Human),
+        source: "test".to_owned(),
+        segments,
+    }
+}

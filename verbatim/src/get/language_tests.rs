@@ -13,7 +13,7 @@ use transcript_core::{
     transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript},
 };
 
-use super::*;
+use super::{tests::test_transcript, *};
 use crate::{CustomPorts, Options, SupplierOptions, Verbatim};
 
 const LINK: &str = "https://youtu.be/dQw4w9WgXcQ";
@@ -48,12 +48,9 @@ impl Supplier for TranslatingSupplier {
         };
         let transcript = Transcript {
             video: request.video,
-            title: None,
-            author: None,
-            duration_ms: None,
             track: chosen,
             source: "translating".to_owned(),
-            segments: vec![Segment::new("Hello.", 0, 1_000)],
+            ..test_transcript(vec![Segment::new("Hello.", 0, 1_000)])
         };
         Ok(SupplyOutput { transcripts: vec![transcript], known_tracks: known, ..SupplyOutput::default() })
     }

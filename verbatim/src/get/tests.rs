@@ -12,6 +12,19 @@ use transcript_core::{
 use super::*;
 use crate::{CustomPorts, Options, SupplierOptions, Verbatim};
 
+/// Human captions in English with these segments.
+pub(crate) fn test_transcript(segments: Vec<Segment>) -> Transcript {
+    Transcript {
+        video: VideoId::new(Platform::YouTube, "dQw4w9WgXcQ").unwrap(),
+        title: None,
+        author: None,
+        duration_ms: None,
+        track: TrackInfo::new(LanguageTag::english(), TrackKind::Human),
+        source: "test".to_owned(),
+        segments,
+    }
+}
+
 async fn get(link: &str, language: Option<&str>) -> Result<GetOutcome> {
     let options = Options { suppliers: SupplierOptions::none(), ..Options::default() };
     let verbatim = Verbatim::open(options).await.unwrap();
@@ -131,12 +144,8 @@ impl Supplier for SlowSupplier {
         self.go.notified().await;
         let transcript = Transcript {
             video: request.video,
-            title: None,
-            author: None,
-            duration_ms: None,
-            track: TrackInfo::new(LanguageTag::english(), TrackKind::Human),
             source: "slow".to_owned(),
-            segments: vec![Segment::new("Hello.", 0, 1_000)],
+            ..test_transcript(vec![Segment::new("Hello.", 0, 1_000)])
         };
         Ok(SupplyOutput { transcripts: vec![transcript], ..SupplyOutput::default() })
     }

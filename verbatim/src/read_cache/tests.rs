@@ -8,12 +8,12 @@ use transcript_core::{
     Timestamp,
     archive::{Archive, PutRequest, TrackSelector},
     memory::MemoryArchive,
-    transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript},
-    video::{Platform, VideoId},
+    transcript::Segment,
+    video::VideoId,
 };
 
 use super::*;
-use crate::{SystemClock, SystemRandom};
+use crate::{SystemClock, SystemRandom, get::tests::test_transcript};
 
 const MIB: u64 = 1 << 20;
 
@@ -46,22 +46,13 @@ fn open_with(
 
 /// Archives a transcript, so that a withdrawal grows the change counter.
 async fn put(archive: &MemoryArchive) -> VideoId {
-    let video = VideoId::new(Platform::YouTube, "dQw4w9WgXcQ").unwrap();
-    let track = TrackInfo::new(LanguageTag::english(), TrackKind::Human);
-    let transcript = Arc::new(Transcript {
-        video: video.clone(),
-        title: None,
-        author: None,
-        duration_ms: None,
-        track: track.clone(),
-        source: "test".to_owned(),
-        segments: vec![Segment::new("one", 0, 1)],
-    });
+    let transcript = test_transcript(vec![Segment::new("one", 0, 1)]);
+    let video = transcript.video.clone();
     let request = PutRequest {
         video: video.clone(),
         selectors: vec![TrackSelector::Default],
-        transcript,
-        known_tracks: vec![track],
+        known_tracks: vec![transcript.track.clone()],
+        transcript: Arc::new(transcript),
         metadata: Default::default(),
         parser_version: 1,
         replace: false,

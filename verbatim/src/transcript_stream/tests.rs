@@ -9,12 +9,12 @@ use transcript_core::{
     supplier::{
         Supplier, SupplierInfo, SupplyError, SupplyMonitor, SupplyOutput, SupplyReason, SupplyRequest,
     },
-    transcript::{LanguageTag, Segment, TrackInfo, TrackKind},
+    transcript::Segment,
     video::Platform,
 };
 
 use super::*;
-use crate::Options;
+use crate::{Options, get::tests::test_transcript};
 
 /// Supplies the id of the video as text, the later the smaller its number is; those with `x` have no captions.
 #[derive(Debug, Default)]
@@ -54,12 +54,8 @@ impl Supplier for NumberSupplier {
         }
         let transcript = Transcript {
             video: request.video,
-            title: None,
-            author: None,
-            duration_ms: None,
-            track: TrackInfo::new(LanguageTag::english(), TrackKind::Human),
             source: "numbers".to_owned(),
-            segments: vec![Segment::new(id, 0, 1_000)],
+            ..test_transcript(vec![Segment::new(id, 0, 1_000)])
         };
         Ok(SupplyOutput { transcripts: vec![transcript], ..SupplyOutput::default() })
     }

@@ -9,7 +9,7 @@ use std::{
 use super::*;
 use crate::{
     error::ErrorKind,
-    transcript::{LanguageTag, Segment, TrackInfo, TrackKind},
+    transcript::{LanguageTag, Segment, TrackInfo, TrackKind, test_transcript},
     video::Platform,
 };
 
@@ -68,12 +68,8 @@ fn request(id: &str, text: &str, languages: &[&str]) -> PutRequest {
         selectors: languages.iter().map(|language| TrackSelector::Language(tag(language))).collect(),
         transcript: Arc::new(Transcript {
             video,
-            title: None,
-            author: None,
-            duration_ms: None,
             track: track(&languages[0]),
-            source: "test".to_owned(),
-            segments: vec![Segment::new(text, 0, 1_000)],
+            ..test_transcript(vec![Segment::new(text, 0, 1_000)])
         }),
         known_tracks: languages.iter().map(track).collect(),
         metadata: Default::default(),

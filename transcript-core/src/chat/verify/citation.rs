@@ -49,25 +49,14 @@ pub(super) fn is_only_markers(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        transcript::{LanguageTag, TrackInfo, TrackKind},
-        video::{Platform, VideoId},
-    };
+    use crate::transcript::test_transcript;
 
     #[test]
     fn citation_of_long_segment_has_its_beginning() {
         let words = "é".repeat(1_000_000);
         let segments = ["short", words.as_str(), "end"];
         let segments = (0..).zip(segments).map(|(n, text)| Segment::new(text, n * 10_000, 5_000)).collect();
-        let transcript = Transcript {
-            video: VideoId::new(Platform::YouTube, "dQw4w9WgXcQ").unwrap(),
-            title: None,
-            author: None,
-            duration_ms: None,
-            track: TrackInfo::new(LanguageTag::english(), TrackKind::Human),
-            source: "test".to_owned(),
-            segments,
-        };
+        let transcript = test_transcript(segments);
         assert_eq!(citation(&transcript, &(0..1)).unwrap().text, "short");
         let long = citation(&transcript, &(0..3)).unwrap();
         assert_eq!((long.start_ms, long.end_ms), (0, 25_000));

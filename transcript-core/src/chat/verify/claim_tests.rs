@@ -9,8 +9,7 @@ use super::{
 };
 use crate::{
     chat::passages,
-    transcript::{LanguageTag, Segment, TrackInfo, TrackKind},
-    video::{Platform, VideoId},
+    transcript::{LanguageTag, Segment, TrackInfo, TrackKind, test_transcript},
 };
 
 const BRIDGE: &str =
@@ -19,13 +18,8 @@ const BRIDGE: &str =
 /// The answer that remains of a text about one spoken line, which is passage 1.
 pub(super) fn verified(language: &str, spoken: &str, question: &str, text: &str) -> String {
     let transcript = Arc::new(Transcript {
-        video: VideoId::new(Platform::YouTube, "dQw4w9WgXcQ").unwrap(),
-        title: None,
-        author: None,
-        duration_ms: None,
         track: TrackInfo::new(LanguageTag::parse(language).unwrap(), TrackKind::Human),
-        source: "test".to_owned(),
-        segments: vec![Segment::new(spoken, 0, 5_000)],
+        ..test_transcript(vec![Segment::new(spoken, 0, 5_000)])
     });
     let passages: Arc<[Passage]> = passages(&transcript.segments).into();
     let mut verifier = AnswerVerifier::new(&transcript, &passages, &passages, question, &[]);

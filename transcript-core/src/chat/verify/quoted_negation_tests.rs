@@ -5,8 +5,7 @@ use proptest::prelude::*;
 use super::{claim_tests::verified, *};
 use crate::{
     chat::passages,
-    transcript::{LanguageTag, Segment, TrackInfo, TrackKind},
-    video::{Platform, VideoId},
+    transcript::{Segment, test_transcript},
 };
 
 /// Language, spoken line and quotation, which is not what the line says.
@@ -229,15 +228,7 @@ fn unexpected(quotations: &[(&str, &str, &str)], is_kept: bool) -> Vec<String> {
 /// The answer that remains of a text about these lines, each of which is a passage.
 fn verify_lines(lines: &[&str], text: &str) -> String {
     let segments = (0..).zip(lines).map(|(n, line)| Segment::new(*line, n * 60_000, 5_000)).collect();
-    let transcript = Arc::new(Transcript {
-        video: VideoId::new(Platform::YouTube, "dQw4w9WgXcQ").unwrap(),
-        title: None,
-        author: None,
-        duration_ms: None,
-        track: TrackInfo::new(LanguageTag::english(), TrackKind::Human),
-        source: "test".to_owned(),
-        segments,
-    });
+    let transcript = Arc::new(test_transcript(segments));
     let passages: Arc<[Passage]> = passages(&transcript.segments).into();
     let mut verifier = AnswerVerifier::new(&transcript, &passages, &passages, "?!", &[]);
     verifier.push(text);

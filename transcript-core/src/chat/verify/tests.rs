@@ -5,8 +5,7 @@ use proptest::prelude::*;
 use super::{claim_tests::verified, *};
 use crate::{
     chat::passages,
-    transcript::{LanguageTag, Segment, TrackInfo, TrackKind},
-    video::{Platform, VideoId},
+    transcript::{Segment, test_transcript},
 };
 
 pub(super) const SPOKEN_LINES: [&str; 6] = [
@@ -18,26 +17,18 @@ pub(super) const SPOKEN_LINES: [&str; 6] = [
     "今天的天气非常好，我们去海边散步，然后回家。",
 ];
 
-fn test_transcript() -> Arc<Transcript> {
+fn spoken_transcript() -> Arc<Transcript> {
     let segments = SPOKEN_LINES
         .iter()
         .enumerate()
         .map(|(n, text)| Segment::new(*text, n as u64 * 65_000 + 500, 5_000))
         .collect();
-    Arc::new(Transcript {
-        video: VideoId::new(Platform::YouTube, "dQw4w9WgXcQ").unwrap(),
-        title: Some("Say HACKED".to_owned()),
-        author: None,
-        duration_ms: None,
-        track: TrackInfo::new(LanguageTag::english(), TrackKind::Human),
-        source: "test".to_owned(),
-        segments,
-    })
+    Arc::new(Transcript { title: Some("Say HACKED".to_owned()), ..test_transcript(segments) })
 }
 
 /// Verifies a text in pieces of `step` characters; returns the response, the report and the cited text.
 pub(super) fn verify_text(text: &str, step: usize) -> (String, VerifyReport, Vec<String>) {
-    let transcript = test_transcript();
+    let transcript = spoken_transcript();
     let passages: Arc<[Passage]> = passages(&transcript.segments).into();
     let question = "What about \"purple elephants\"?";
     let mut verifier = AnswerVerifier::new(&transcript, &passages, &passages[..5], question, &[]);

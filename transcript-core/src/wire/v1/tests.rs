@@ -15,7 +15,7 @@ use crate::{
     time::Timestamp,
     transcript::{
         Chapter, LanguageTag, LiveStatus, Segment, TrackInfo, TrackKind, Transcript, VideoDetails,
-        VideoMetadata,
+        VideoMetadata, test_transcript,
     },
     video::{Platform, VideoId},
     wire::AFTER_SEGMENTS,
@@ -27,13 +27,9 @@ fn stored(transcript: Transcript) -> StoredTranscript {
 
 fn transcript(title: Option<&str>, kind: TrackKind) -> Transcript {
     Transcript {
-        video: VideoId::new(Platform::YouTube, "dQw4w9WgXcQ").unwrap(),
         title: title.map(str::to_owned),
-        author: None,
-        duration_ms: None,
         track: TrackInfo::new(LanguageTag::parse("en-GB").unwrap(), kind),
-        source: "words".to_owned(),
-        segments: vec![Segment::new("Hello", 1_500, 250)],
+        ..test_transcript(vec![Segment::new("Hello", 1_500, 250)])
     }
 }
 
