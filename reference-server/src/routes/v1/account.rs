@@ -42,16 +42,13 @@ pub(crate) fn me_operation(options: &DocumentOptions<'_>) -> Value {
         "summary": "Get the plan and credits of an account",
         "description": "The call is free. It counts toward the account's rate limit.",
         "security": document::key(),
-        "responses": {
+        "responses": document::keyed(json!({
             "200": document::answer(
                 "The account.",
                 document::json_body::<AccountInfo>(json!({ "free": document::example("A new account", examples::me(options)) })),
                 document::rate_limit(),
-            ),
-            "401": document::no_key(),
-            "429": document::too_fast(),
-            "500": document::limited_fault()
-        }
+            )
+        }))
     })
 }
 
@@ -65,15 +62,12 @@ pub(crate) fn rotate_key_operation(_: &DocumentOptions<'_>) -> Value {
                         working. Of two concurrent calls one succeeds, the other gets 401. \
                         There is no body. Idempotency-Key is ignored: responses with a key are never stored.",
         "security": document::key(),
-        "responses": {
+        "responses": document::keyed(json!({
             "200": document::answer(
                 "The new key, shown only once.",
                 document::json_body::<RotateKeyResponse>(json!({ "rotated": document::example("A new key", examples::rotated()) })),
                 document::rate_limit(),
-            ),
-            "401": document::no_key(),
-            "429": document::too_fast(),
-            "500": document::limited_fault()
-        }
+            )
+        }))
     })
 }

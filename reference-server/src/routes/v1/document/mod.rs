@@ -144,9 +144,12 @@ pub(crate) fn fault() -> Value {
     fault_with([])
 }
 
-/// Response 500 to a request that counts toward the account's rate limit.
-pub(crate) fn limited_fault() -> Value {
-    fault_with(rate_limit())
+/// These responses, and the 401, 429 and 500 of an operation that counts toward the account's rate limit.
+pub(crate) fn keyed(mut responses: Value) -> Value {
+    responses["401"] = no_key();
+    responses["429"] = too_fast();
+    responses["500"] = fault_with(rate_limit());
+    responses
 }
 
 /// Response 500 to a request for a transcript.

@@ -21,7 +21,7 @@ pub(crate) fn create(settings: &DocumentOptions<'_>) -> Value {
     let options = settings.accounts;
     let (cost, items, unfinished) =
         (options.credits_per_transcript, options.items_per_job, options.jobs_per_account);
-    let mut responses = json!({
+    let mut responses = document::keyed(json!({
         "202": document::answer(
             "The job is stored and will run.",
             document::json_body::<JobInfo>(
@@ -43,11 +43,8 @@ pub(crate) fn create(settings: &DocumentOptions<'_>) -> Value {
             ],
             document::rate_limit(),
         ),
-        "401": document::no_key(),
-        "409": document::busy(),
-        "429": document::too_fast(),
-        "500": document::limited_fault()
-    });
+        "409": document::busy()
+    }));
     document::limited_body_denials(&mut responses, JOB_BODY_MAX);
     json!({
         "operationId": "startJob",
@@ -87,13 +84,10 @@ pub(crate) fn list(options: &DocumentOptions<'_>) -> Value {
         "description": "The newest first. The call is free. It counts toward the account's rate limit.",
         "security": document::key(),
         "parameters": [list_cursor(), limit(20, 100)],
-        "responses": {
+        "responses": document::keyed(json!({
             "200": document::answer("The jobs.", document::json_body::<JobList>(list), document::rate_limit()),
-            "400": bad_page(),
-            "401": document::no_key(),
-            "429": document::too_fast(),
-            "500": document::limited_fault()
-        }
+            "400": bad_page()
+        }))
     })
 }
 
@@ -123,13 +117,10 @@ fn one_job(options: &DocumentOptions<'_>, (id, summary, description): (&str, &st
         "description": description,
         "security": document::key(),
         "parameters": [job_id()],
-        "responses": {
+        "responses": document::keyed(json!({
             "200": document::answer("The job.", body, document::rate_limit()),
-            "401": document::no_key(),
-            "404": not_found(),
-            "429": document::too_fast(),
-            "500": document::limited_fault()
-        }
+            "404": not_found()
+        }))
     })
 }
 
@@ -160,14 +151,11 @@ pub(crate) fn results(_: &DocumentOptions<'_>) -> Value {
                         limit.",
         "security": document::key(),
         "parameters": [job_id(), item_cursor(), results_limit(), format()],
-        "responses": {
+        "responses": document::keyed(json!({
             "200": document::answer("The items.", content, document::rate_limit().chain([name])),
             "400": bad_page(),
-            "401": document::no_key(),
-            "404": not_found(),
-            "429": document::too_fast(),
-            "500": document::limited_fault()
-        }
+            "404": not_found()
+        }))
     })
 }
 
@@ -184,13 +172,10 @@ pub(crate) fn deliveries(_: &DocumentOptions<'_>) -> Value {
                         with the job. The call is free. It counts toward the account's rate limit.",
         "security": document::key(),
         "parameters": [job_id()],
-        "responses": {
+        "responses": document::keyed(json!({
             "200": document::answer("The deliveries.", body, document::rate_limit()),
-            "401": document::no_key(),
-            "404": not_found(),
-            "429": document::too_fast(),
-            "500": document::limited_fault()
-        }
+            "404": not_found()
+        }))
     })
 }
 
