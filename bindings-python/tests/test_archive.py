@@ -363,6 +363,23 @@ def test_export_of_translation_does_not_overwrite_captions(tmp_path):
         assert found == expected and set(found) == {"human", "translated"}
 
 
+def test_import_folder_of_several_languages_keeps_default(tmp_path):
+    names = {"en": "English", "de": "German"}
+    languages = [{"tag": tag, "name": name, "kind": "manual", "original": tag == "de"} for tag, name in names.items()]
+    # The list of a lookup says that there is English. Without it the file's name does.
+    for number, (lists, files) in enumerate([({"languages": languages}, "1 2"), ({}, "a.de a.en")]):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        for language, name in zip(("de", "en"), files.split(), strict=True):
+            transcript = [{"text": names[language], "start": 0, "duration": 1}]
+            found = {"videoId": "00000000000", "language": language, "source": "a-supplier", "transcript": transcript, **lists}
+            (folder / f"{name}.json").write_text(json.dumps(found))
+        with Transcripts(suppliers=[]) as transcripts:
+            assert [outcome.effect for outcome in transcripts.import_folder(folder)] == ["added", "added"]
+            texts = [transcripts.get("00000000000", *lang)[0].text for lang in ((), ("en",), ("de",))]
+            assert texts == ["English", "English", "German"]
+
+
 def test_methods_that_wait_have_awaitable_twin():
     twins = {"import_": "aimport", "close": "aclose", "wait": "await_"}
     # What these return is iterated in both ways.

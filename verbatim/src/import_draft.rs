@@ -51,7 +51,7 @@ pub struct ImportDraft {
     pub parser_version: Option<u32>,
     /// Selectors that it answered in the archive that it comes from.
     pub selectors: Vec<TrackSelector>,
-    /// Known tracks of the video.
+    /// Known tracks of the video: those of an export, or the languages in the JSON of the APIs.
     pub known_tracks: Vec<TrackInfo>,
     /// Whether this is not a transcript but a withdrawal by the operator.
     pub withdrawn: bool,

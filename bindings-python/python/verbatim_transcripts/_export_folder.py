@@ -110,10 +110,17 @@ def _json_files(folder: str | os.PathLike[str]) -> list[pathlib.Path]:
     folder.stat()
     if not folder.is_dir():
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
-    files = sorted(folder.rglob("*.json"))
+    files = sorted(folder.rglob("*.json"), key=_import_order)
     # Nothing of a withdrawn video is imported: its transcripts may be of an export before the withdrawal.
     withdrawn = {path.parent for path in files if path.name == _WITHDRAWN}
     return [path for path in files if path.name == _WITHDRAWN or path.parent not in withdrawn]
+
+
+def _import_order(path: pathlib.Path) -> tuple[pathlib.Path, str, bool, bool, pathlib.Path]:
+    """The key that sorts files as the command does: those of one video together, English ones first."""
+    base, _, key = path.stem.rpartition(".")
+    is_english = key.replace("_", "-").partition("-")[0].lower() == "en"
+    return path.parent, base, not is_english, key.endswith("-orig"), path
 
 
 def export_files(engine: Engine, folder: str | os.PathLike[str], format: str, replace: bool) -> int:

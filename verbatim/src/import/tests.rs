@@ -124,8 +124,30 @@ async fn import_of_english_replaces_imported_default() {
         let imported = verbatim.tools().import(import(Some(language), first_text)).await.unwrap();
         assert_eq!(effects_text(&imported), effects, "{first_text}");
     }
+    check_texts(&verbatim).await;
+
+    // JSON of the APIs lists the tracks of the video: English is its default before it is imported.
+    let verbatim = open().await;
+    for (language, first_text, effects) in
+        [("de", "zuerst", "de Added"), ("en", "second", "en Added, default Added")]
+    {
+        let languages = r#"[{"tag":"de","name":"German","kind":"manual","original":true},
+            {"tag":"en","name":"English","kind":"manual","original":false}]"#;
+        let captions = format!(
+            r#"{{"language":"{language}","source":"a-supplier","languages":{languages},
+                "transcript":[{{"text":"{first_text}","start":1,"duration":1}}]}}"#
+        );
+        let request = ImportRequest { captions: captions.into_bytes(), ..import(None, "") };
+        let imported = verbatim.tools().import(request).await.unwrap();
+        assert_eq!(effects_text(&imported), effects, "{first_text}");
+    }
+    check_texts(&verbatim).await;
+}
+
+/// The texts of an archive with English, which is the default, and German.
+async fn check_texts(verbatim: &Verbatim) {
     for (language, expect) in [(None, "second"), (Some("en"), "second"), (Some("de"), "zuerst")] {
-        assert_eq!(first_text(&verbatim, language).await.as_deref(), Some(expect), "{language:?}");
+        assert_eq!(first_text(verbatim, language).await.as_deref(), Some(expect), "{language:?}");
     }
 }
 

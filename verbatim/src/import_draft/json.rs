@@ -219,8 +219,9 @@ fn document(text: &str) -> Result<ImportDraft> {
     } else {
         language(document.language_code, document.language)
     }?;
-    let listed = document.languages.as_deref().filter(|_| kind.is_none());
-    let listed = listed.and_then(|listed| listed_track(listed, language.as_ref(), document.is_generated));
+    let languages = document.languages.as_deref().map(listed_tracks).unwrap_or_default();
+    let listed = listed_track(&languages, language.as_ref(), document.is_generated);
+    let listed = listed.filter(|_| kind.is_none());
     let generated = |is| if is { TrackKind::Generated } else { TrackKind::Human };
     if document.selectors.len() > SELECTORS_MAX || document.tracks.len() > KNOWN_TRACKS_MAX {
         return Err(Error::invalid("the JSON names more selectors or tracks than a video has"));
@@ -243,10 +244,10 @@ fn document(text: &str) -> Result<ImportDraft> {
         duration_ms,
         metadata,
         language,
-        kind: kind.or(listed.as_ref().map(|track| track.kind)).or(document.is_generated.map(generated)),
+        kind: kind.or(listed.map(|track| track.kind)).or(document.is_generated.map(generated)),
         is_recognised,
-        original: document.original || listed.as_ref().is_some_and(|track| track.original),
-        name: document.track_name.or(listed.and_then(|track| track.name)),
+        original: document.original || listed.is_some_and(|track| track.original),
+        name: document.track_name.or_else(|| listed?.name.clone()),
         source: document.source,
         parser_version: document.parser_version,
         selectors: document
@@ -254,7 +255,10 @@ fn document(text: &str) -> Result<ImportDraft> {
             .iter()
             .map(|selector| self::selector(selector))
             .collect::<Result<_>>()?,
-        known_tracks: document.tracks.into_iter().map(track).collect::<Result<_>>()?,
+        known_tracks: match document.tracks {
+            tracks if tracks.is_empty() => languages,
+            tracks => tracks.into_iter().map(track).collect::<Result<_>>()?,
+        },
         withdrawn,
         segments,
         unreadable,
@@ -262,22 +266,27 @@ fn document(text: &str) -> Result<ImportDraft> {
     })
 }
 
-/// The track of a transcript among the listed ones.
-///
-/// Of several in its language it is the best one, as in a lookup. A list in another form has none.
-fn listed_track(
-    listed: &RawValue,
-    language: Option<&LanguageTag>,
-    is_generated: Option<bool>,
-) -> Option<TrackInfo> {
+/// The tracks of the languages of a video. A list in another form has none.
+fn listed_tracks(languages: &RawValue) -> Vec<TrackInfo> {
     #[derive(Deserialize)]
     struct DraftLanguages(#[serde(deserialize_with = "deserialize_bounded")] Vec<LanguageObject>);
 
-    let DraftLanguages(listed) = from_str(listed.get()).ok()?;
-    let is_of_transcript = |track: &TrackInfo| {
+    let Ok(DraftLanguages(languages)) = from_str(languages.get()) else { return Vec::new() };
+    languages.iter().filter_map(LanguageObject::to_track).take(KNOWN_TRACKS_MAX).collect()
+}
+
+/// The track of a transcript among the listed ones.
+///
+/// Of several in its language it is the best one, as in a lookup.
+fn listed_track<'a>(
+    listed: &'a [TrackInfo],
+    language: Option<&LanguageTag>,
+    is_generated: Option<bool>,
+) -> Option<&'a TrackInfo> {
+    let is_of_transcript = |track: &&TrackInfo| {
         Some(&track.language) == language && is_generated.is_none_or(|is| is == track.is_generated())
     };
-    let tracks = listed.iter().filter_map(LanguageObject::to_track).filter(is_of_transcript);
+    let tracks = listed.iter().filter(is_of_transcript);
     tracks.min_by_key(|track| (track.kind, track.name.is_some()))
 }
 

@@ -207,8 +207,13 @@ fn import_of_lookup_json_keeps_track_and_metadata() -> Result<()> {
     let folder = folder(&[(&format!("Rope [{VIDEO}].tr.json"), &look_up)])?;
     import(second.path(), &folder, &[], 0)?;
     let shown = json_of(second.path(), &["archive", "show", VIDEO, "--json"])?;
-    let track = &shown["tracks"][0];
+    let known = |language: &str| {
+        let mut tracks = shown["tracks"].as_array().into_iter().flatten();
+        tracks.find(|track| track["language"] == language).cloned().unwrap_or_default()
+    };
+    let (track, english) = (known("tr"), known("en"));
     assert_eq!((&track["kind"], &track["wishes"]), (&json!("translated"), &json!(["translation:tr"])));
+    assert_eq!((&english["kind"], &english["original"]), (&json!("generated"), &json!(true)));
     assert_eq!((&track["archived"]["title"], &track["archived"]["author"]), (&json!("Rope"), &json!("Ann")));
     let again: Value = serde_json::from_str(&stdout_of(second.path(), &get)?)?;
     let first: Value = serde_json::from_str(&look_up)?;

@@ -252,6 +252,18 @@ fn json_of_apis_has_track_title_and_author() {
         let draft = read(fields);
         assert_eq!((draft.kind, draft.name.as_deref(), draft.original), (kind, name, original), "{fields}");
     }
+    // The tracks of the video say which one is its default; those of an export take precedence.
+    let listed = ["en human", "de generated", "de human", "tr translated", "fr translated", "fr generated"];
+    for (fields, expect) in [
+        (r#""language":"tr""#, &listed[..]),
+        (r#""language":"tr","kind":"human""#, &listed[..]),
+        (r#""language":"tr","tracks":[{"language":"es","kind":"human"}]"#, &["es human"]),
+    ] {
+        let tracks = read(fields).known_tracks;
+        let known: Vec<_> =
+            tracks.iter().map(|track| format!("{} {}", track.language, track.kind.as_str())).collect();
+        assert_eq!(known, expect, "{fields}");
+    }
     for (fields, title, author, duration_ms) in [
         (
             r#""metadata":{"title":"T","author":"A","durationSeconds":61.5}"#,
@@ -279,5 +291,6 @@ fn json_of_apis_has_track_title_and_author() {
         assert_eq!(found, (title, author, duration_ms), "{fields}");
     }
     let unfit = format!(r#"{{"language":"tr","languages":{{"tr":1}},"transcript":{SNIPPETS}}}"#);
-    assert_eq!(parse_single(&unfit).kind, None);
+    let unfit = parse_single(&unfit);
+    assert_eq!((unfit.kind, unfit.known_tracks), (None, Vec::new()));
 }
