@@ -392,10 +392,12 @@ def test_methods_that_wait_have_awaitable_twin():
 
 
 def test_saved_json_is_imported(imported, tmp_path):
-    transcript = Transcript("aaaaaaaaaaa", [Segment("Hello.", 0, 1)], language="en", title="Hello")
+    fields = {"language": "en", "title": "Hello", "track_name": "Notes", "original": True}
+    transcript = Transcript("aaaaaaaaaaa", [Segment("Hello.", 0, 1)], **fields)
     transcript.save(tmp_path / "a.json")
     (outcome,) = imported.import_folder(tmp_path)
-    assert outcome.effect == "added" and imported.get("aaaaaaaaaaa").title == "Hello"
+    found = imported.get("aaaaaaaaaaa")
+    assert outcome.effect == "added" and {name: getattr(found, name) for name in fields} == fields
 
 
 def test_conformance_failure_is_readable(capfd):

@@ -76,6 +76,7 @@ struct DraftDocument {
     #[serde(alias = "is_generated")]
     is_generated: Option<bool>,
     kind: Option<String>,
+    #[serde(alias = "track_name")]
     track_name: Option<String>,
     #[serde(default)]
     original: bool,
