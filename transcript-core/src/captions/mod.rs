@@ -59,7 +59,7 @@ use crate::{
 ///
 /// It rises whenever the same body would produce other segments. Stored transcripts stay as they are until they are
 /// refreshed.
-pub const PARSER_VERSION: u32 = 8;
+pub const PARSER_VERSION: u32 = 9;
 
 /// Maximum size of a body in bytes: 40 times the size of 50 minutes of word-timed captions.
 pub const BODY_BYTES_MAX: usize = 32 * 1024 * 1024;

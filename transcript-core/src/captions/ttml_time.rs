@@ -49,7 +49,8 @@ impl TimeBase {
         let is_ntsc = frame_rate == Some(30) && (numerator, denominator) == (1_000, 1_001);
         let is_smpte = has("timeBase", "smpte");
         let drops_frames = is_smpte && is_ntsc && has("dropMode", "dropNTSC");
-        let counts_frames = drops_frames || is_smpte && has("dropMode", "nonDrop");
+        let counts_frames = drops_frames
+            || is_smpte && root.attribute("dropMode").is_none_or(|mode| mode.trim() == "nonDrop");
         Self {
             clock_scale: if counts_frames { (denominator, numerator) } else { (1, 1) },
             dropped_frames: if drops_frames { 2 } else { 0 },
@@ -167,6 +168,7 @@ mod tests {
         check(&format!("{film} ttp:timeBase='media' ttp:dropMode='nonDrop'"), &hour);
         let counted = [("01:00:00:00", Some(3_603_603)), ("00:00:00:24", Some(1_001))];
         check(&format!("{film} ttp:timeBase='smpte' ttp:dropMode='nonDrop'"), &counted);
+        check(&format!("{film} ttp:timeBase='smpte'"), &counted);
         let ntsc = "ttp:frameRate='30' ttp:frameRateMultiplier='1000 1001' ttp:timeBase='smpte'";
         check(
             &format!("{ntsc} ttp:dropMode='dropNTSC'"),
