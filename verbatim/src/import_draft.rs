@@ -93,7 +93,10 @@ impl ImportDraft {
             let mib = DRAFT_BYTES_MAX / (1024 * 1024);
             return Err(Error::invalid(format!("the body is larger than {mib} MiB")));
         }
-        let converted = utf16_json(body);
+        // Shells of Windows write the output of a program in UTF-16.
+        let first = utf16_chars(body).and_then(|mut text| text.find(|c| !c.is_ascii_whitespace()));
+        let is_json = matches!(first, Some('[' | '{'));
+        let converted: Option<String> = utf16_chars(body).filter(|_| is_json).map(Iterator::collect);
         let text = match &converted {
             Some(text) => text.as_bytes(),
             None => body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body),
@@ -122,7 +125,9 @@ impl ImportDraft {
             )));
         }
         let language = language.filter(|language| *language != LanguageTag::unknown());
-        let is_recognised = recognised::is_recognised(&body, kind.as_deref());
+        let decoded: Option<String> = utf16_chars(&body).map(Iterator::collect);
+        let text = decoded.as_deref().map_or(&*body, str::as_bytes);
+        let is_recognised = recognised::is_recognised(text, kind.as_deref());
         Ok(Self { segments, unreadable, left_out, encoding, language, is_recognised, ..Self::default() })
     }
 
@@ -167,23 +172,16 @@ impl ImportDraft {
     }
 }
 
-/// The JSON of a body in UTF-16 with a byte order mark; `None` for another body.
-///
-/// Shells of Windows write the output of a program in this encoding.
-fn utf16_json(body: &[u8]) -> Option<String> {
+/// The text of a body in UTF-16 with a byte order mark; `None` for another body.
+fn utf16_chars(body: &[u8]) -> Option<impl Iterator<Item = char>> {
     let unit: fn([u8; 2]) -> u16 = match body {
         [0xFF, 0xFE, ..] => u16::from_le_bytes,
         [0xFE, 0xFF, ..] => u16::from_be_bytes,
         _ => return None,
     };
     let (pairs, _) = body.get(2..)?.as_chunks::<2>();
-    let units = || pairs.iter().map(move |&pair| unit(pair));
-    let is_space = |unit: u16| u8::try_from(unit).is_ok_and(|byte| byte.is_ascii_whitespace());
-    let first = units().find(|&unit| !is_space(unit))?;
-    if first != u16::from(b'[') && first != u16::from(b'{') {
-        return None;
-    }
-    Some(char::decode_utf16(units()).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect())
+    let text = char::decode_utf16(pairs.iter().map(move |&pair| unit(pair)));
+    Some(text.map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)))
 }
 
 /// Whether a text is no JSON but begins with a name, a time or a frame number in brackets.

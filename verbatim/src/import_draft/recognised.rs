@@ -49,8 +49,13 @@ mod tests {
             (r#"{"segments":[{"text":"so","start":0,"end":1,"no_speech_prob":0.1}]}"#.to_owned(), true),
             (r#"{"segments":[{"text":"so","start":0,"end":1,"no_speech_prob":null}]}"#.to_owned(), false),
         ] {
-            let draft = ImportDraft::read(body.as_bytes()).unwrap().remove(0);
-            assert_eq!((draft.is_recognised, draft.kind), (expect, None), "{body}");
+            let utf16 = |bytes: fn(u16) -> [u8; 2]| -> Vec<u8> {
+                format!("\u{FEFF}{body}").encode_utf16().flat_map(bytes).collect()
+            };
+            for encoded in [body.clone().into_bytes(), utf16(u16::to_le_bytes), utf16(u16::to_be_bytes)] {
+                let draft = ImportDraft::read(&encoded).unwrap().remove(0);
+                assert_eq!((draft.is_recognised, draft.kind), (expect, None), "{body}: {encoded:?}");
+            }
         }
     }
 }
