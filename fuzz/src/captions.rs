@@ -129,6 +129,7 @@ pub(crate) fn seeds() -> Vec<Vec<u8>> {
          \"tOffsetMs\":1}]},{\"tStartMs\":7,\"aAppend\":1,\"segs\":[{\"utf8\":\"x\"}]}]}",
         "3WEBVTT\nKind: captions\nLanguage: en\n\nNOTE x\n\nSTYLE\n::cue {}\n\n1\n00:00:01.000 --> 00:00:02.000 \
          line:0\n<v A>one &amp; <00:00:01.500><c>two</c><00:00:01.800>\n\n00:02.000 --> 00:03.000\none two\nthree\n",
+        "3WEBVTT\n\n00:01.000 --> 00:02.000\n<00:01.000>met<00:01.500>\n\n00:02.000 --> 00:03.000\n<00:02.000>him\n",
         "41\r\n00:00:01,000 --> 00:00:02,000\r\n{\\an8}<b>one</b>\r\n\r\n2\r\n\
          00:00:02,000 --> 00:00:03,000\r\none\r\n",
         "41\n\n0:00:01.000,0:00:02.000\n\n<u>one</u> two\n\n2\n\n00: 00: 02, 000 --> 00:00:03,000\n\n\

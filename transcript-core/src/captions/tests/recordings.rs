@@ -165,9 +165,10 @@ fn recordings_words_have_times() {
             assert!(segment.words.iter().all(|word| inside.contains(&word.start_ms)), "{name}: {segment:?}");
         }
         let read_back = parse(write_webvtt_with_words(&segments).as_bytes()).unwrap();
+        // A lone word that fills its cue has no time.
         let words = |segments: &[Segment]| -> Vec<_> {
-            let words = segments.iter().flat_map(|segment| &segment.words);
-            words.map(|word| (word.text.clone(), word.start_ms)).collect()
+            let words = segments.iter().map(|segment| &segment.words).filter(|words| words.len() > 1);
+            words.flatten().map(|word| (word.text.clone(), word.start_ms)).collect()
         };
         assert_eq!(words(&read_back), words(&segments), "{name}");
     }

@@ -31,9 +31,9 @@ pub fn write_webvtt(segments: &[Segment]) -> String {
 /// Players highlight the words as they are spoken. A word has a time before it, and one after it if it ends before the
 /// next; without any time before it, it starts with its cue. Text between two words belongs to the first of them,
 /// because WebVTT has no times for a part of a cue only. Times increase within their cue: a word that starts with the
-/// one before, or after the end of its cue, has none, and belongs to the one before. [`crate::captions::parse`] reads
-/// the same words back, but for these and for the end of one that lasts beyond the start of the next or the end of its
-/// cue.
+/// one before, or after the end of its cue, has none, and belongs to the one before. The only word of a cue that starts
+/// with it and does not end before it has no time at all. [`crate::captions::parse`] reads the same words back, but for
+/// these and for the end of one that lasts beyond the start of the next or the end of its cue.
 ///
 /// ```
 /// use transcript_core::{captions::write_webvtt_with_words, transcript::{Segment, Word}};
@@ -90,8 +90,8 @@ fn timed_parts(cue: &SubtitleCue<'_>) -> Vec<TimedPart> {
     let mut latest_ms = cue.start_ms;
     for (word, offset) in cue.words.iter().zip(offsets) {
         let start_ms = word.start_ms.max(cue.start_ms);
-        // A time at the start of its cue is not valid, but a lone word is recognized only by its time.
-        let has_mark = start_ms < cue.end_ms && (start_ms > latest_ms || cue.words.len() == 1);
+        // A time at the start of its cue is not valid.
+        let has_mark = start_ms < cue.end_ms && start_ms > latest_ms;
         if has_mark {
             latest_ms = start_ms;
         }
@@ -107,7 +107,9 @@ fn timed_parts(cue: &SubtitleCue<'_>) -> Vec<TimedPart> {
             }
         }
     }
-    parts.retain(|part| part.mark_ms.is_some() || latest_ms > cue.start_ms);
+    // The end of a lone word shows that its cue has words.
+    let has_end = |end_ms: u64| cue.words.len() == 1 && end_ms > cue.start_ms && end_ms < cue.end_ms;
+    parts.retain(|part| part.mark_ms.is_some() || latest_ms > cue.start_ms || has_end(part.end_ms));
     parts
 }
 
@@ -260,8 +262,8 @@ mod tests {
                     _ => groups.push((offset, start, word.end_ms())),
                 }
             }
-            let is_lone = cue.words.len() == 1 && cue.words[0].start_ms < cue.end_ms;
-            if groups.iter().all(|group| group.1 == cue.start_ms) && !is_lone {
+            let has_end = |end: u64| cue.words.len() == 1 && end > cue.start_ms && end < cue.end_ms;
+            if groups.iter().all(|group| group.1 == cue.start_ms && !has_end(group.2)) {
                 continue;
             }
             let nexts = groups.iter().skip(1).map(|group| (group.0, group.1));
@@ -314,7 +316,7 @@ mod tests {
             texts,
             [
                 "so <00:00:00.200>&lt;we&gt;",
-                "<00:00:00.900>met<00:00:01.000>",
+                "met<00:00:01.000>",
                 "<00:00:02.100>♪ Hi, <00:00:02.300>all!",
                 "no words",
             ]
@@ -326,7 +328,7 @@ mod tests {
         check_read_back(file, read_back_with_words(&segments));
     }
 
-    /// As W3C's parser requires: each time is within its cue, and after the one before.
+    /// As W3C's parser requires: each time is after the start of its cue and the time before, and before its end.
     #[test]
     fn webvtt_times_of_words_increase_within_their_cue() {
         let word = |text: &str, start, end| Word::new(text, start, end - start);
@@ -358,7 +360,10 @@ mod tests {
             ),
             (&[("one", 1_000, 1_200), ("two", 1_000, 1_500)], "one two three four"),
             (&[("one", 3_100, 3_200), ("two", 3_200, 3_500)], "one two three four"),
-            (&[("one", 900, 1_200)], "<00:00:01.000>one two three four<00:00:01.200>"),
+            (&[("one", 900, 1_200)], "one two three four<00:00:01.200>"),
+            (&[("one", 1_100, 3_500)], "<00:00:01.100>one two three four"),
+            (&[("one", 1_000, 3_000)], "one two three four"),
+            (&[("one", 1_000, 1_000)], "one two three four"),
             (&[("one", 3_000, 3_200)], "one two three four"),
         ] {
             let segments = [
