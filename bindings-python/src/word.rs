@@ -51,7 +51,7 @@ impl SegmentWords {
     }
 }
 
-/// Reads words from `Word` objects, tuples of their fields, or dictionaries.
+/// Reads words from `Word` objects, tuples of their fields, or dictionaries, without the white space around them.
 ///
 /// # Errors
 /// `ValueError` with the index of an item that is none of these.
@@ -64,7 +64,7 @@ pub(crate) fn read(items: &Bound<'_, PyAny>) -> PyResult<Vec<Word>> {
         let (text, start_ms, duration_ms) = read_timed(&item?).map_err(|error| {
             PyValueError::new_err(format!("word {index} has no text, start and duration: {error}"))
         })?;
-        words.push(Word::new(text, start_ms, duration_ms));
+        words.push(Word::new(text.trim(), start_ms, duration_ms));
     }
     Ok(words)
 }

@@ -58,7 +58,7 @@ def test_from_dicts_restores_segments(transcript):
     assert Transcript.from_dicts(LINK, [{"text": "a", "start": 1.0, "end": 3.5}])[0] == Segment("a", 1, 2.5)
     words = [{"word": " Hi", "start": 1.0, "end": 1.5, "probability": 0.9}, {"word": " you.", "start": 1.5, "end": 2.0}]
     whisper = {"text": " Hi you.", "start": 1.0, "end": 3.5, "words": words}
-    expected = Segment(" Hi you.", 1, 2.5, [(" Hi", 1, 0.5), (" you.", 1.5, 0.5)])
+    expected = Segment(" Hi you.", 1, 2.5, [("Hi", 1, 0.5), ("you.", 1.5, 0.5)])
     assert Transcript.from_dicts(LINK, [whisper])[0] == expected
     with pytest.raises(ValueError, match="item 0.*end must not be before start"):
         Transcript.from_dicts(LINK, [{"text": "a", "start": 2, "end": 1}])
