@@ -83,7 +83,7 @@ impl ImportOutcome {
 /// Effect of an import on one selector.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SelectorImport {
-    /// The selector: `default`, or a language.
+    /// The selector: `default`, a language, or `translation:` and a language.
     pub selector: String,
     /// The effect.
     pub effect: ImportEffect,

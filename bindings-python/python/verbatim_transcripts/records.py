@@ -1,6 +1,7 @@
 """Plain data that an :class:`verbatim_transcripts.Archive` receives and returns.
 
-Times are milliseconds since 1970, digests are lists of bytes. Selectors are ``"default"`` or a BCP 47 tag.
+Times are milliseconds since 1970, digests are lists of bytes. Selectors are ``"default"``, a BCP 47 tag, or
+``"translation:"`` and a tag.
 """
 
 from __future__ import annotations

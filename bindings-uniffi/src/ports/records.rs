@@ -87,7 +87,7 @@ pub struct TrackInfo {
 pub struct Absence {
     /// The video.
     pub video: VideoId,
-    /// The selector: `default` or a language.
+    /// The selector: `default`, a language, or `translation:` and a language.
     pub selector: TrackSelector,
     /// Failure reason on the wire.
     pub reason: String,

@@ -28,7 +28,10 @@ pub(super) fn to_text(imported: &ImportOutcome, dry_run: bool) -> String {
         let name = match selector.selector.as_str() {
             "default" => "default transcript".to_owned(),
             "und" => "transcript in an unnamed language".to_owned(),
-            tag => format!("transcript in {tag}"),
+            name => match name.strip_prefix("translation:") {
+                Some(tag) => format!("translation into {tag}"),
+                None => format!("transcript in {name}"),
+            },
         };
         let effect = match (selector.effect, dry_run) {
             (ImportEffect::Added, false) => "imported",

@@ -199,7 +199,8 @@ fn import_of_lookup_json_keeps_track_and_metadata() -> Result<()> {
         "wishes": ["translation:tr"], "transcript": [{ "text": "halat", "start": 0.5, "duration": 1.25 }],
         "tracks": [{ "language": "en", "kind": "generated", "original": true }]
     });
-    run_expecting(first.path(), &["import", "-"], &exported.to_string(), 0)?;
+    let imported = run_expecting(first.path(), &["import", "-"], &exported.to_string(), 0)?;
+    assert!(text(&imported.stdout).contains("translation into tr: imported\n"), "{imported:?}");
     let get = ["get", VIDEO, "--lang", "tr", "--translated", "--format", "json"];
     let look_up = stdout_of(first.path(), &get)?;
 

@@ -96,7 +96,14 @@ pub async fn transcript_of_20000_segments_round_trips(store: ArchiveStore) {
 /// A selector is found by its exact key.
 pub async fn selectors_and_videos_are_separate(store: ArchiveStore) {
     put(&store, put_request(1, "en", "one", &[selector("en")])).await;
-    for (number, other) in [(1, DEFAULT), (1, selector("en-US")), (1, selector("de")), (2, selector("en"))] {
+    let translated = TrackSelector::in_language(language("de"), true);
+    for (number, other) in [
+        (1, DEFAULT),
+        (1, selector("en-US")),
+        (1, selector("de")),
+        (1, translated.clone()),
+        (2, selector("en")),
+    ] {
         assert_eq!(find(&store, number, &other).await, NotFound, "{other} of video {number}");
     }
     // The same letters and digits name different videos on different platforms.
@@ -107,16 +114,15 @@ pub async fn selectors_and_videos_are_separate(store: ArchiveStore) {
         "platforms are separate"
     );
     put(&store, put_request(1, "de", "zwei", &[selector("de")])).await;
-    assert_eq!(
-        first_text(&store, 1, &selector("en")).await,
-        ("one".to_owned(), 1),
-        "each selector has its own transcript"
-    );
-    assert_eq!(
-        first_text(&store, 1, &selector("de")).await,
-        ("zwei".to_owned(), 1),
-        "each selector has its own transcript"
-    );
+    assert_eq!(find(&store, 1, &translated).await, NotFound, "a translation has its own selector");
+    let track = TrackInfo::new(language("de"), TrackKind::Translated);
+    let translation = Arc::new(Transcript { track: track.clone(), ..transcript(1, "de", "eins") });
+    let request = put_request(1, "de", "", std::slice::from_ref(&translated));
+    put(&store, PutRequest { transcript: translation, known_tracks: vec![track], ..request }).await;
+    for (selector, text) in [(selector("en"), "one"), (selector("de"), "zwei"), (translated, "eins")] {
+        let found = first_text(&store, 1, &selector).await;
+        assert_eq!(found, (text.to_owned(), 1), "each selector has its own transcript");
+    }
 }
 
 /// An absence is found until it expires.
