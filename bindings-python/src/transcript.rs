@@ -245,10 +245,11 @@ impl Transcript {
         data::chunk_list(py, store, paragraphs)
     }
 
-    /// The text in parts of at most `seconds`, or of about `tokens` of a language model: a list of `Chunk`.
+    /// The text in parts by `seconds`, or of about `tokens` of a language model: a list of `Chunk`.
     ///
-    /// Segments are never split. The last `overlap` seconds or tokens of a part, at most half of its size, are repeated
-    /// in the next one. Tokens are estimated, rather too many.
+    /// Segments are never split. The last one of a part begins less than `seconds` after the first. The last `overlap`
+    /// seconds or tokens of a part, at most half of its size, are repeated in the next one. Tokens are estimated,
+    /// rather too many.
     ///
     /// >>> from verbatim_transcripts import Segment, Transcript
     /// >>> segments = [Segment(f"Word {number}.", number * 10, 10) for number in range(5)]

@@ -150,9 +150,10 @@ pub(crate) fn chunk() -> Value {
     json!({
         "name": "chunk",
         "in": "query",
-        "description": "Extension: adds `chunks`: segments joined to texts of at most this many seconds (`60s`) or \
-                        estimated tokens (`200t`). A chunk never splits a segment nor reaches into another chapter, \
-                        and rather ends at a pause.",
+        "description": "Extension: adds `chunks`: segments joined to texts that begin less than this many seconds \
+                        after their first segment (`60s`), or to texts of at most this many estimated tokens \
+                        (`200t`). A chunk never splits a segment nor reaches into another chapter, and rather ends at \
+                        a pause.",
         "schema": {
             "type": "string",
             // At most 86,400 seconds or 100,000 tokens.
