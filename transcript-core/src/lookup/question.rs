@@ -39,7 +39,12 @@ pub enum QuestionOutcome {
     /// The solution of the challenge is wrong, expired or used already. Nothing was counted.
     CheckFailed,
     /// A limit of the day is reached. Nothing was counted.
-    Limited(QuestionLimit),
+    Limited {
+        /// Whose limit.
+        limit: QuestionLimit,
+        /// Time until a further question, in milliseconds: at most until the end of the UTC day.
+        retry_after_ms: u64,
+    },
 }
 
 /// Whose limit of the day is reached.
@@ -90,17 +95,23 @@ impl Visitors {
                 SolutionVerdict::Rejected(_) => return Ok(QuestionOutcome::CheckFailed),
             }
         }
-        let refusal = |limit: Option<QuestionLimit>| {
-            limit.map_or(QuestionOutcome::CheckFailed, QuestionOutcome::Limited)
-        };
         let (kinds, requests): (Vec<_>, Vec<_>) = limits.into_iter().unzip();
+        let midnight = AllowancePeriod::Day.end(now);
         Ok(match self.lookup.limits.acquire(requests, now).await? {
-            LimitOutcome::Limited { limit_index, .. } => refusal(
-                usize::try_from(limit_index).ok().and_then(|index| kinds.get(index).copied().flatten()),
-            ),
+            LimitOutcome::Limited { limit_index, retry_after_ms } => {
+                let index = usize::try_from(limit_index).ok();
+                match index.and_then(|index| kinds.get(index).copied().flatten()) {
+                    // The names of all limits contain the day, so nothing is counted for the next one yet.
+                    Some(limit) => QuestionOutcome::Limited {
+                        limit,
+                        retry_after_ms: retry_after_ms.min(now.millis_until(midnight)),
+                    },
+                    None => QuestionOutcome::CheckFailed,
+                }
+            }
             LimitOutcome::Allowed { .. } => QuestionOutcome::Admitted(AdmittedQuestion {
                 cookie: self.signed(&name),
-                cookie_lifetime: AllowancePeriod::Day.end(now).since(now),
+                cookie_lifetime: midnight.since(now),
             }),
         })
     }

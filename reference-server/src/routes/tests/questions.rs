@@ -22,6 +22,10 @@ use crate::testing::{ARCHIVED, LONG, NEW, ServiceFixture, TestResponse, request,
 
 const JSON: (&str, &str) = ("content-type", "application/json");
 const OWN: (&str, &str) = ("sec-fetch-site", "same-origin");
+/// The clock of the service starts at midnight UTC.
+const HOUR: Duration = Duration::from_secs(3_600);
+/// Seconds from an hour after midnight until the next one.
+const UNTIL_MIDNIGHT: &str = "82800";
 
 /// Sends a question as the script does.
 async fn send_question(
@@ -63,6 +67,7 @@ async fn send_form(
 #[tokio::test]
 async fn question_of_script_is_answered_and_counted() {
     let service = ServiceFixture::start().await;
+    service.clock.advance(HOUR);
     let first = send_question(&service, "How quiet is it?", None, "192.0.2.1").await;
     assert_eq!(first.status, 200, "{first:?}");
     assert_eq!(first.header("content-type"), Some("text/event-stream"));
@@ -77,6 +82,7 @@ async fn question_of_script_is_answered_and_counted() {
     let fourth = send_question(&service, "quiet?", Some(&visitor), "192.0.2.1").await;
     assert_eq!(fourth.status, 429, "{fourth:?}");
     assert!(fourth.json()["detail"].as_str().unwrap().contains("(3 a day)"), "{fourth:?}");
+    assert_eq!(fourth.header("retry-after"), Some(UNTIL_MIDNIGHT), "{fourth:?}");
     assert!(fourth.header("set-cookie").is_none());
     service.clock.advance(Duration::from_secs(24 * 3_600));
     assert_eq!(send_question(&service, "quiet?", Some(&visitor), "192.0.2.1").await.status, 200);
@@ -112,6 +118,7 @@ async fn question_limits_of_network_and_service_hold_without_cookie() {
         ..LookupOptions::default()
     })
     .await;
+    service.clock.advance(HOUR);
     for (peer, status, detail) in [
         ("192.0.2.1", 200, ""),
         ("192.0.2.1", 200, ""),
@@ -122,10 +129,15 @@ async fn question_limits_of_network_and_service_hold_without_cookie() {
         let answer = send_question(&service, "quiet?", None, peer).await;
         assert_eq!(answer.status, status, "{peer} {answer:?}");
         assert!(answer.text.contains(detail), "{answer:?}");
+        assert_eq!(answer.header("retry-after"), (status == 429).then_some(UNTIL_MIDNIGHT), "{answer:?}");
     }
     // An answer without the model does not count for the service.
     let plain = send_form(&service, ARCHIVED, "question=quiet", &[OWN]).await;
-    assert_eq!(plain.status, 429, "{plain:?}");
+    assert_eq!(
+        (plain.status.as_u16(), plain.header("retry-after")),
+        (429, Some(UNTIL_MIDNIGHT)),
+        "{plain:?}"
+    );
 }
 
 #[tokio::test]

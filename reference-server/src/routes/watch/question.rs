@@ -3,7 +3,7 @@
 //! The script sends the solution of a challenge, and its answer may come from the chat model. Without scripts there is
 //! no challenge: the answer consists of the transcript's own passages, which cost the operator nothing.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use axum::{
     Extension,
@@ -11,7 +11,11 @@ use axum::{
     extract::{Request, State},
     response::{IntoResponse, Response},
 };
-use http::{HeaderValue, StatusCode, Uri, header::LOCATION, request::Parts};
+use http::{
+    HeaderValue, StatusCode, Uri,
+    header::{LOCATION, RETRY_AFTER},
+    request::Parts,
+};
 use http_body_util::Full;
 use maud::Markup;
 use serde::Deserialize;
@@ -108,10 +112,7 @@ async fn answer_script(
         cookie: cookie(&head.headers, VISITOR_COOKIE),
         client: Some(client.0),
     };
-    let admitted = match admit(app, &context, request).await {
-        Ok(admitted) => admitted,
-        Err((status, why)) => return Err(ProblemResponse::new(status, why)),
-    };
+    let admitted = admit(app, &context, request).await?;
     let transcript = Arc::clone(&stored.transcript);
     let mut response = answer_stream::stream_answer(context, &app.chat.for_visitors(), transcript, question);
     let base_url = &app.lookup.options().base_url;
@@ -146,9 +147,14 @@ async fn answer_form(
         cookie: cookie(&head.headers, VISITOR_COOKIE),
         client: Some(client.0),
     };
-    let (status, admitted, outcome) = match find_answer(app, context, &stored, &question, request).await {
-        Ok((admitted, answer)) => (StatusCode::OK, Some(admitted), Ok(answer)),
-        Err((status, why)) => (status, None, Err(why)),
+    let found = find_answer(app, context, &stored, &question, request).await;
+    let (status, wait) = match &found {
+        Ok(_) => (StatusCode::OK, None),
+        Err(refusal) => (refusal.status(), refusal.retry_after()),
+    };
+    let (admitted, outcome) = match found {
+        Ok((admitted, answer)) => (Some(admitted), Ok(answer)),
+        Err(refusal) => (None, Err(refusal.detail().to_owned())),
     };
     let page_answer = PageAnswer { question, outcome };
     let watch_url = app.lookup.options().watch_url(&VideoLink::Video(video.clone()), None);
@@ -162,15 +168,15 @@ async fn answer_form(
     let page = app.body_budget.sent_bytes(page.into_bytes(), reserved);
     let response = html(status, Markup::default(), CacheMode::Never, page::transcript::policy(&video));
     let mut response = own_referrer(counted(response.map(|_| Full::new(page))));
+    if let Some(wait) = wait {
+        response.headers_mut().insert(RETRY_AFTER, wait);
+    }
     if let Some(admitted) = admitted {
         let base_url = &app.lookup.options().base_url;
         set_visitor_cookie(&mut response, &admitted.cookie, admitted.cookie_lifetime, base_url);
     }
     Ok(response)
 }
-
-/// Why a question is not answered: a status, and a message for the visitor.
-type Refusal = (StatusCode, String);
 
 /// The answer to a question of a form.
 async fn find_answer(
@@ -179,15 +185,15 @@ async fn find_answer(
     stored: &StoredTranscript,
     question: &str,
     request: QuestionRequest,
-) -> Result<(AdmittedQuestion, VerifiedAnswer), Refusal> {
-    let invalid = |_| (StatusCode::BAD_REQUEST, context.text("ask.invalid").to_owned());
+) -> Result<(AdmittedQuestion, VerifiedAnswer), ProblemResponse> {
+    let invalid = |_| ProblemResponse::new(StatusCode::BAD_REQUEST, context.text("ask.invalid"));
     let question = Question::new(question, Vec::new()).map_err(invalid)?;
     let admitted = admit(app, context, request).await?;
     let chat = app.chat.for_visitors().without_model();
     let answer = chat.answer(Arc::clone(&stored.transcript), question).await;
     let failed = |error| {
         tracing::error!(%error, "question of a visitor failed");
-        (StatusCode::SERVICE_UNAVAILABLE, context.text("ask.lost").to_owned())
+        ProblemResponse::new(StatusCode::SERVICE_UNAVAILABLE, context.text("ask.lost"))
     };
     Ok((admitted, answer.map_err(failed)?))
 }
@@ -196,23 +202,25 @@ async fn admit(
     app: &AppState,
     context: &PageContext,
     request: QuestionRequest,
-) -> Result<AdmittedQuestion, Refusal> {
-    let message = |key: &'static str| context.text(key).to_owned();
-    let limit = context.number(app.lookup.options().questions_per_visitor_per_day.into());
+) -> Result<AdmittedQuestion, ProblemResponse> {
     match app.visitors.admit_question(request).await {
         Ok(QuestionOutcome::Admitted(admitted)) => Ok(admitted),
-        Ok(QuestionOutcome::CheckFailed) => Err((StatusCode::FORBIDDEN, message("script.unsolved"))),
-        Ok(QuestionOutcome::Limited(limited)) => Err((
-            StatusCode::TOO_MANY_REQUESTS,
-            match limited {
-                QuestionLimit::Visitor => context.fill("ask.limit", &[("limit", &limit)]),
-                QuestionLimit::Network => message("ask.limit_network"),
-                QuestionLimit::Service => message("ask.limit_service"),
-            },
-        )),
+        Ok(QuestionOutcome::CheckFailed) => {
+            Err(ProblemResponse::new(StatusCode::FORBIDDEN, context.text("script.unsolved")))
+        }
+        Ok(QuestionOutcome::Limited { limit, retry_after_ms }) => {
+            let count = context.number(app.lookup.options().questions_per_visitor_per_day.into());
+            let message = match limit {
+                QuestionLimit::Visitor => context.fill("ask.limit", &[("limit", &count)]),
+                QuestionLimit::Network => context.text("ask.limit_network").to_owned(),
+                QuestionLimit::Service => context.text("ask.limit_service").to_owned(),
+            };
+            let refusal = ProblemResponse::new(StatusCode::TOO_MANY_REQUESTS, message);
+            Err(refusal.with_retry_after(Duration::from_millis(retry_after_ms)))
+        }
         Err(error) => {
             tracing::error!(%error, "count of a question failed");
-            Err((StatusCode::SERVICE_UNAVAILABLE, message("ask.lost")))
+            Err(ProblemResponse::new(StatusCode::SERVICE_UNAVAILABLE, context.text("ask.lost")))
         }
     }
 }
