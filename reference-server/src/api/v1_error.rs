@@ -117,8 +117,11 @@ impl From<ProblemResponse> for V1ErrorResponse {
     fn from(refusal: ProblemResponse) -> Self {
         let denial = Self::new(refusal.status(), refusal.detail());
         match refusal.retry_after() {
-            Some(retry_after) => denial.with(RETRY_AFTER, retry_after),
-            None => denial,
+            // Of this API only a 429 has the header (specification 4.16).
+            Some(retry_after) if refusal.status() == StatusCode::TOO_MANY_REQUESTS => {
+                denial.with(RETRY_AFTER, retry_after)
+            }
+            _ => denial,
         }
     }
 }

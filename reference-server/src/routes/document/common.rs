@@ -72,8 +72,9 @@ fn large_head(is_v1: bool) -> Value {
 /// Response 503; `own` is the page that the operation returns with this status, or null.
 fn busy(is_v1: bool, own: &Value) -> Value {
     let what = "The server has no memory for another large body.";
-    let wait = ("Retry-After", header("Seconds until a retry may succeed.", seconds(5)));
-    let mut response = problem(is_v1, (503, "Service Unavailable"), what, ("busy", BUSY), Some(wait));
+    // The v1 API has it with a 429 only.
+    let wait = (!is_v1).then(|| ("Retry-After", header("Seconds until a retry may succeed.", seconds(5))));
+    let mut response = problem(is_v1, (503, "Service Unavailable"), what, ("busy", BUSY), wait);
     if let (Some(page), Some(description)) = (own["content"].get("text/html"), own["description"].as_str()) {
         response["description"] = format!("{description} Or: {what}").into();
         response["content"]["text/html"] = page.clone();
