@@ -10,12 +10,15 @@ use crate::{
     routes::page_origins::FOREIGN_PAGE,
 };
 
+/// Paths whose requests get a 503 also if those before them search or read the archive for too long.
+const WAITING_PATHS: [&str; 3] = ["/api/transcript", "/api/search", "/watch/{platform}/{id}"];
+
 /// Adds 421, 431 and 503, in the form of the operation's API.
 pub(crate) fn add_common_responses(path: &str, method: &Method, operation: &mut Value) {
     let is_v1 = path.starts_with(V1_PREFIX);
     let own = operation["responses"]["503"].take();
     for (status, mut response) in
-        [(421, other_host(is_v1)), (431, large_head(is_v1)), (503, busy(is_v1, &own))]
+        [(421, other_host(is_v1)), (431, large_head(is_v1)), (503, busy(path, is_v1, &own))]
     {
         if *method == Method::HEAD
             && let Some(fields) = response.as_object_mut()
@@ -70,8 +73,13 @@ fn large_head(is_v1: bool) -> Value {
 }
 
 /// Response 503; `own` is the page that the operation returns with this status, or null.
-fn busy(is_v1: bool, own: &Value) -> Value {
-    let what = "The server has no memory for another large body.";
+fn busy(path: &str, is_v1: bool, own: &Value) -> Value {
+    let what = match WAITING_PATHS.contains(&path) {
+        true => {
+            "The server has no memory for another large body, or the request has to wait too long for others."
+        }
+        false => "The server has no memory for another large body.",
+    };
     // The v1 API has it with a 429 only.
     let wait = (!is_v1).then(|| ("Retry-After", header("Seconds until a retry may succeed.", seconds(5))));
     let mut response = problem(is_v1, (503, "Service Unavailable"), what, ("busy", BUSY), wait);
