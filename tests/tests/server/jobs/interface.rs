@@ -1,13 +1,16 @@
 //! Requests, responses and errors.
 
+use std::sync::Arc;
+
 use anyhow::{Context as _, Result};
 use http::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tokio::sync::Semaphore;
 use verbatim_tests::replay::ReplayProxy;
 
 use super::{
-    call, call_with, delayed, job, results, serve, start_job, start_platform, videos, wait_for_status,
+    call, call_with, delayed, gated, job, results, serve, start_job, start_platform, videos, wait_for_status,
 };
 use crate::server::{
     harness::ServerFixture,
@@ -162,6 +165,23 @@ async fn job_of_another_account_is_404() -> Result<()> {
     assert_eq!(other["jobs"], json!([]));
     assert_eq!(job(&server, &ann, &ids[1]).await?["credits"]["spent"], 1, "each job pays for its delivery");
     assert_eq!(fetch_count(&proxy, &videos[0]), 1, "of one fetch");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn job_beyond_unfinished_limit_is_429() -> Result<()> {
+    let videos = videos("limit-", 1);
+    let gate = Arc::new(Semaphore::new(0));
+    let proxy = start_platform(&videos, &[], gated(&gate))?;
+    let data = TempDir::new()?;
+    let server = serve(&data, &proxy, &[("VERBATIM_LIMITS__JOBS_PER_ACCOUNT", "1")])?;
+    let key = create_account(&server, &mut MailClient::new(&data), "ann@example.org").await?;
+    let first = start_job(&server, &key, &videos).await?;
+    let refused = call(&server, &key, Method::POST, "", &json!({ "urls": videos })).await?;
+    assert_eq!((refused.status.as_u16(), refused.header("retry-after")), (429, "60"), "{}", refused.text());
+    gate.add_permits(1_000);
+    wait_for_status(&server, &key, &first, "completed").await?;
+    start_job(&server, &key, &videos).await?;
     Ok(())
 }
 
