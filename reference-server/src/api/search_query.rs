@@ -104,6 +104,7 @@ mod tests {
             assert!(search_params(&format!("q=a&platform={name}")).is_ok(), "{name}");
         }
         assert!(problem("q=a&q=b").contains("q"));
+        assert_eq!(problem("q=a&Sort=date"), "sort: its name is spelled like this");
         assert!(problem(&format!("q={}", "x".repeat(1_001))).contains("1000 characters"));
         assert!(problem(&format!("q=a&cursor={}", "x".repeat(65))).contains("cursor"));
     }

@@ -303,8 +303,9 @@ async fn moment_redirects_to_its_paragraph() {
             "{query}"
         );
     }
-    // An invalid moment, and a video without a transcript, show the page as without it.
-    for path in [format!("{page}?t=later"), format!("/watch/video_site/{NEW}?t=5")] {
+    // An invalid moment or language, and a video without a transcript, show the page as without it.
+    let repeated = format!("{page}?lang=de&lang=en");
+    for path in [format!("{page}?t=later"), repeated, format!("/watch/video_site/{NEW}?t=5")] {
         assert_eq!(service.get(&path).await.status, 200, "{path}");
     }
 }

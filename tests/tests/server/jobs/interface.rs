@@ -244,8 +244,10 @@ async fn job_bad_requests_are_400_in_v1_form() -> Result<()> {
         "?limit=x",
         "?limit=%2B5",
         "?cursor=x",
+        "?Limit=5",
         "/job_a/results?limit=101",
         "/job_a/results?cursor=-1",
+        "/job_a/results?Format=srt",
     ] {
         let reply = call(&server, &key, Method::GET, path, &Value::Null).await?;
         assert_eq!(reply.status, 400, "{path}: {}", reply.text());
