@@ -74,8 +74,8 @@ impl AccountSessions {
     /// Redeems the token of a sign-in link; `None` for one that is invalid, used or expired.
     ///
     /// Opens a new session with a new token, whatever the browser had before. `form` is the
-    /// [`AccountSessions::form_token`] of the page with the button, or empty: the same form again, within a minute or
-    /// two, returns the same session.
+    /// [`AccountSessions::form_token`] of the page with the button, or empty: the same form again, within ten to twenty
+    /// seconds, returns the same session.
     ///
     /// # Errors
     /// [`V1Error::RateLimited`] after too many attempts from the network; [`V1Error::Internal`].
