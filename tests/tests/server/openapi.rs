@@ -129,6 +129,14 @@ async fn openapi_promises_no_more_than_is_sent() -> Result<()> {
         let headers = &paths["/api/v1/verify"]["get"]["responses"][status]["headers"];
         assert_eq!(headers["Vary"]["schema"]["const"], "accept, accept-language", "{status}");
     }
+    let confirm = &paths["/api/v1/verify"]["post"];
+    for status in ["200", "400", "408", "413", "415", "429", "500"] {
+        let response = &confirm["responses"][status];
+        assert_eq!(response["headers"]["Vary"]["schema"]["const"], "accept, accept-language", "{status}");
+        assert!(response["content"]["text/html"].is_object(), "browsers get a page: {status}");
+    }
+    let form = &confirm["requestBody"]["content"]["application/x-www-form-urlencoded"]["schema"];
+    assert_eq!(form["properties"]["form"]["type"], "string", "the page sends it: {form}");
     let cached = &paths["/api/v1/transcript"]["get"]["responses"]["200"]["headers"];
     assert_eq!(cached["Vary"]["schema"]["const"], "accept-encoding");
     assert!(cached["Content-Encoding"].is_object(), "a cached transcript is compressed");

@@ -231,6 +231,9 @@ pub(crate) fn open_operation(_: &DocumentOptions<'_>) -> Value {
 pub(crate) fn confirm_operation(_: &DocumentOptions<'_>) -> Value {
     let mut responses = verification("Your API key");
     document::body_denials(&mut responses, BODY_MAX);
+    for status in ["408", "413", "415"] {
+        responses[status] = with_page(responses[status].take());
+    }
     let mut token = parameters::token();
     token["required"] = false.into();
     token["description"] = "The verification token, in a request without a body.".into();
@@ -247,7 +250,7 @@ pub(crate) fn confirm_operation(_: &DocumentOptions<'_>) -> Value {
             "description": format!("The token, unless it is in the query. At most {BODY_MAX} bytes."),
             "required": false,
             "content": {
-                "application/x-www-form-urlencoded": parameters::token_body(),
+                "application/x-www-form-urlencoded": parameters::token_form(),
                 "application/json": parameters::token_body()
             }
         },
@@ -255,40 +258,38 @@ pub(crate) fn confirm_operation(_: &DocumentOptions<'_>) -> Value {
     })
 }
 
+/// An error response that is a page for browsers.
+fn with_page(mut response: Value) -> Value {
+    let (name, vary) = document::vary(VARIES_BY);
+    response["content"]["text/html"] = document::page_body("No API key");
+    response["headers"][name] = vary;
+    response
+}
+
 /// Responses of both ways to redeem a token: JSON for programs, a page for browsers.
 fn verification(shown: &str) -> Value {
-    let with_page = |mut response: Value, title: &str| {
-        response["content"]["text/html"] = document::page_body(title);
-        response
-    };
     let mut content = document::json_body::<VerifyResponse>(
         json!({ "issued": document::example("A new account", examples::verified()) }),
     );
     content["text/html"] = document::page_body(shown);
-    let (name, vary) = document::vary(VARIES_BY);
-    let mut too_many = document::too_many(
+    let too_many = document::too_many(
         "Too many verification links were opened from this network.",
         "Too many verification links were opened from your network: please try again in 1 minute.",
     );
-    too_many["headers"][name] = vary.clone();
-    let mut fault = document::fault();
-    fault["headers"][name] = vary;
+    let mut fault = with_page(document::fault());
     // A defect may end the request before its form is known.
-    fault["headers"][name]["required"] = false.into();
+    fault["headers"]["Vary"]["required"] = false.into();
     let invalid = "token: this verification link is invalid, was used, or is older than 24 hours; POST \
                    /api/v1/register sends a new one";
     json!({
         "200": document::answer("The new key, shown only once; a page for browsers.", content, [document::vary(VARIES_BY)]),
-        "400": with_page(
-            document::denial(
-                400,
-                "The token is missing or invalid. Unknown, used and expired tokens get the same response.",
-                &[("token", invalid)],
-                [document::vary(VARIES_BY)],
-            ),
-            "No API key",
-        ),
-        "429": with_page(too_many, "No API key"),
-        "500": with_page(fault, "No API key")
+        "400": with_page(document::denial(
+            400,
+            "The token is missing or invalid. Unknown, used and expired tokens get the same response.",
+            &[("token", invalid)],
+            [],
+        )),
+        "429": with_page(too_many),
+        "500": fault
     })
 }

@@ -104,6 +104,17 @@ pub(crate) fn token_body() -> Value {
     })
 }
 
+/// As [`token_body`], for the form of the page with the button.
+pub(crate) fn token_form() -> Value {
+    let mut body = token_body();
+    body["schema"]["properties"]["form"] = json!({
+        "type": "string",
+        "description": "Random text of the page with the button. The same form again, within seconds, gets the same \
+                        key."
+    });
+    body
+}
+
 fn token_schema() -> Value {
     json!({ "type": "string", "pattern": "^[0-9a-f]{64}$", "description": "The verification token." })
 }
