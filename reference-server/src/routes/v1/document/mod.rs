@@ -158,7 +158,11 @@ pub(crate) fn failed_fetch() -> Value {
         "Why there is no transcript, if the fetch failed: `rate_limited`, `fetch_error` or `config_error`; \
          `still_working` if it continues.",
     );
-    fault_with(std::iter::once(detail).chain(rate_limit()))
+    let mut response = fault_with(std::iter::once(detail).chain(rate_limit()));
+    let what = "An internal error, or an error of the platform. Nothing was charged, unless the detail is \
+                `still_working`: then it is charged when it is done.";
+    response["description"] = what.into();
+    response
 }
 
 fn fault_with(headers: impl IntoIterator<Item = ResponseHeader>) -> Value {
