@@ -18,6 +18,17 @@ pub(crate) fn wants_page(headers: &HeaderMap) -> bool {
     page > data
 }
 
+/// Whether the caller accepts JSON: its most specific media range decides. Without the header it does.
+#[cfg(feature = "mcp")]
+pub(crate) fn accepts_json(headers: &HeaderMap) -> bool {
+    let weight_of = |known: &str| {
+        let ranges = media_ranges(headers).filter(|(kind, _)| kind.eq_ignore_ascii_case(known));
+        ranges.map(|(_, weight)| weight).max()
+    };
+    let weight = ["application/json", "application/*", "*/*"].into_iter().find_map(weight_of);
+    weight.map_or(!headers.contains_key(ACCEPT), |weight| weight > 0)
+}
+
 /// Whether the caller accepts events by name.
 pub(crate) fn wants_events(headers: &HeaderMap) -> bool {
     media_ranges(headers).any(|(kind, weight)| kind.eq_ignore_ascii_case(EVENTS) && weight > 0)
@@ -78,6 +89,27 @@ mod tests {
                 headers.append(ACCEPT, value.parse().unwrap());
             }
             assert_eq!(wants_page(&headers), expect, "{accept:?}");
+        }
+    }
+
+    #[cfg(feature = "mcp")]
+    #[test]
+    fn accepts_json_most_specific_range_decides() {
+        assert!(accepts_json(&HeaderMap::new()));
+        for (accept, expect) in [
+            ("Application/JSON, text/event-stream", true),
+            ("text/html, application/*;q=0.5", true),
+            ("*/*", true),
+            ("application/json;q=0.1, */*;q=0", true),
+            ("application/json;q=0", false),
+            ("application/json; q=0, */*", false),
+            ("application/*;q=0, */*", false),
+            ("text/event-stream", false),
+            ("", false),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(ACCEPT, accept.parse().unwrap());
+            assert_eq!(accepts_json(&headers), expect, "{accept}");
         }
     }
 

@@ -26,6 +26,8 @@ mod unanswered;
 mod v1_error;
 mod view_query;
 
+#[cfg(feature = "mcp")]
+pub(crate) use accept::accepts_json;
 pub(crate) use accept::{wants_events, wants_json_lines, wants_page};
 pub(crate) use bearer::{IDEMPOTENCY_KEY, INVALID_TOKEN, TOKEN_NEEDED, bearer, idempotency_key, proof};
 pub(crate) use body::{

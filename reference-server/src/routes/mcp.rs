@@ -27,7 +27,7 @@ use serde_json::{Value, json};
 use verbatim::service::LocalService;
 
 use crate::{
-    api::{ByteBudget, RequestBody, is_json, json as as_json, read_body},
+    api::{ByteBudget, RequestBody, accepts_json, is_json, json as as_json, read_body},
     config::SearchAccess,
     mcp::{MESSAGE_MAX, McpTools, PassageCache, ToolSearch, ToolSearchLimits},
     state::AppState,
@@ -172,16 +172,7 @@ fn check_origin(headers: &HeaderMap, origins: &[HeaderValue]) -> Result<(), Box<
 /// Accepts every client that takes JSON.
 /// The library also requires `text/event-stream`, so the header is completed.
 fn check_accept(headers: &mut HeaderMap) -> Result<(), Box<Response>> {
-    let mut ranges = headers
-        .get_all(ACCEPT)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','));
-    let takes_json = |range: &str| {
-        let kind = range.split(';').next().unwrap_or_default().trim();
-        ["application/json", "application/*", "*/*"].iter().any(|known| kind.eq_ignore_ascii_case(known))
-    };
-    if headers.contains_key(ACCEPT) && !ranges.any(takes_json) {
+    if !accepts_json(headers) {
         let message = "Answers are JSON: send Accept: application/json, text/event-stream.";
         return Err(invalid_request(StatusCode::NOT_ACCEPTABLE, message));
     }

@@ -322,6 +322,7 @@ async fn mcp_invalid_message_returns_json_rpc_error() {
         (&[], list, 415, -32600),
         (&[("content-type", "text/plain")], list, 415, -32600),
         (&[JSON, ("accept", "text/html")], list, 406, -32600),
+        (&[JSON, ("accept", "application/json;q=0, */*")], list, 406, -32600),
         (&[JSON, ("mcp-protocol-version", "1999-01-01")], list, 400, -32022),
         (&[JSON, ("mcp-protocol-version", "\u{e9}")], list, 400, -32022),
         // The current revision requires headers that the library checks.
