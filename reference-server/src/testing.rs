@@ -158,7 +158,7 @@ impl ServiceFixture {
             limiter: Arc::clone(&limiter) as _,
             clock: Arc::clone(&clock) as _,
             random: Arc::clone(&random) as _,
-            options: account_options(payment_setup != PaymentSetup::Nothing),
+            options: account_options(!matches!(payment_setup, PaymentSetup::Nothing)),
         };
         let (payments, sandbox) = payment_setup.build(&accounts, &secrets).await;
         let accounts = Accounts::open(accounts, &secrets).await.unwrap();

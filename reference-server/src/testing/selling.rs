@@ -1,6 +1,9 @@
 //! Payment setups of the test service.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU32, Ordering::Relaxed},
+};
 
 use async_trait::async_trait;
 use transcript_core::{
@@ -18,13 +21,15 @@ use transcript_core::{
 use super::BASE_URL;
 
 /// Payment provider of the service.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum PaymentSetup {
     /// No provider: payments are not configured.
     Nothing,
     Sandbox,
     /// Unavailable provider that accepts every webhook signed with `good`.
     Unavailable,
+    /// Provider that opens payment pages, and whose reads of payments never end. It counts them.
+    Stalled(&'static AtomicU32),
 }
 
 impl PaymentSetup {
@@ -41,11 +46,12 @@ impl PaymentSetup {
             base_url: BASE_URL.to_owned(),
         };
         let sandbox = Sandbox::open(sandbox, secrets, parts.random.as_ref()).await.unwrap();
-        let sandbox = Some(sandbox).filter(|_| self == Self::Sandbox);
+        let sandbox = Some(sandbox).filter(|_| matches!(self, Self::Sandbox));
         let checkout: Option<Arc<dyn PaymentProvider>> = match self {
             Self::Nothing => None,
             Self::Sandbox => sandbox.clone().map(|sandbox| Arc::new(sandbox) as _),
             Self::Unavailable => Some(Arc::new(UnreachableProvider)),
+            Self::Stalled(reads) => Some(Arc::new(StalledProvider(reads))),
         };
         let mut plans = PlanTable::default();
         plans.starter.price_cents = Some(900);
@@ -110,6 +116,42 @@ impl PaymentProvider for UnreachableProvider {
 
     async fn expire_checkout(&self, _: &str) -> Result<()> {
         Err(Error::unavailable("the provider is unavailable"))
+    }
+
+    fn owns(&self, _: &str) -> bool {
+        true
+    }
+}
+
+#[derive(Debug)]
+struct StalledProvider(&'static AtomicU32);
+
+#[async_trait]
+impl PaymentProvider for StalledProvider {
+    async fn create_checkout(&self, sale: CheckoutRequest) -> Result<CheckoutSession> {
+        Ok(CheckoutSession {
+            url: format!("{BASE_URL}/checkout/{}", sale.order.id),
+            payment: Some("payment".to_owned()),
+            customer: None,
+            is_lasting: true,
+        })
+    }
+
+    async fn parse_webhook(&self, _: WebhookRequest, _: Timestamp) -> Result<WebhookOutcome> {
+        Ok(WebhookOutcome::Events(Vec::new()))
+    }
+
+    async fn snapshots(&self, _: &ProviderObject) -> Result<Vec<PaymentSnapshot>> {
+        self.0.fetch_add(1, Relaxed);
+        std::future::pending().await
+    }
+
+    async fn cancel_at_period_end(&self, _: &str) -> Result<()> {
+        Ok(())
+    }
+
+    async fn expire_checkout(&self, _: &str) -> Result<()> {
+        Ok(())
     }
 
     fn owns(&self, _: &str) -> bool {

@@ -1,8 +1,12 @@
 //! Tests of the sandbox checkout page and the order page.
 
-use std::time::Duration;
+use std::{
+    sync::atomic::{AtomicU32, Ordering::Relaxed},
+    time::Duration,
+};
 
 use serde_json::json;
+use tokio::time::Instant;
 
 use crate::testing::{PaymentSetup, ServiceFixture, TestResponse, request};
 
@@ -188,6 +192,23 @@ async fn checkout_cancelled_order_adds_nothing() {
     assert!(get(&service, &page).await.text.contains("The order was cancelled"));
     press(&service, &page, "pay").await;
     assert_eq!(me(&service, &key).await.1, 200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn order_page_limits_provider_reads_and_their_wait() {
+    static READS: AtomicU32 = AtomicU32::new(0);
+    let service = ServiceFixture::with_payments(PaymentSetup::Stalled(&READS)).await;
+    let key = service.account("ann@example.org").await;
+    let page = order(&service, &key, "1k").await;
+    for load in 1..=21 {
+        let started = Instant::now();
+        is_page(&get(&service, &page).await, 200, "Not paid yet");
+        assert!(started.elapsed() < Duration::from_secs(9), "{load}");
+        assert_eq!(READS.load(Relaxed), load.min(20));
+    }
+    service.clock.advance(Duration::from_secs(60));
+    is_page(&get(&service, &page).await, 200, "Not paid yet");
+    assert_eq!(READS.load(Relaxed), 21);
 }
 
 #[tokio::test]

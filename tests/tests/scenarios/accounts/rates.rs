@@ -146,6 +146,29 @@ fn registrations_are_limited_per_network_and_email() {
 }
 
 #[test]
+fn attempts_to_redeem_token_are_limited_per_network_and_minute() {
+    let mut config = WorldConfig::default();
+    config.accounts.verify_per_network_per_minute = 1;
+    run_scenario(config, |life| async move {
+        let (accounts, unknown) = (&life.accounts[0], "0".repeat(64));
+        let network = |n: u8| Some(std::net::IpAddr::from([192, 0, 2, n]));
+        let verify = async |n: u8| accounts.keys.verify(&unknown, true, network(n)).await;
+        let sign_in = async |n: u8| accounts.sessions.sign_in(&unknown, "", "Firefox", network(n)).await;
+        check_refused(verify(1).await, 400, "token: ");
+        let second = verify(1).await;
+        assert!(matches!(second, Err(V1Error::RateLimited { retry_after_s: 60, .. })), "{second:?}");
+        check_refused(verify(2).await, 400, "token: ");
+        // Links to sign in count apart.
+        assert_eq!(sign_in(1).await.unwrap(), None);
+        check_refused(sign_in(1).await, 429, "your network");
+        assert_eq!(sign_in(2).await.unwrap(), None);
+        advance(60).await;
+        check_refused(verify(1).await, 400, "token: ");
+        assert_eq!(sign_in(1).await.unwrap(), None);
+    });
+}
+
+#[test]
 fn retry_after_of_registration_suffices() {
     run_scenario(WorldConfig::default(), |life| async move {
         let accounts = &life.accounts[0];

@@ -74,6 +74,23 @@ async fn verify_browser_gets_page_and_button_redeems() {
 }
 
 #[tokio::test]
+async fn verify_attempts_are_limited_per_network() {
+    let service = ServiceFixture::start().await;
+    let target = format!("/api/v1/verify?token={}", "0".repeat(64));
+    for _ in 0..120 {
+        check(&service.get(&target).await, 400, "token: this verification link is invalid");
+    }
+    let refused = service.get(&target).await;
+    check(&refused, 429, "Too many verification links were opened from your network");
+    assert_eq!(refused.header("retry-after"), Some("60"));
+    let page = post(&service, &[BROWSER, FORM], &format!("token={}", "0".repeat(64))).await;
+    assert_eq!((page.status.as_u16(), page.header("retry-after")), (429, Some("60")), "{page:?}");
+    assert_eq!(page.header("content-type"), Some("text/html; charset=utf-8"));
+    let other = service.send_from("192.0.2.2", request("GET", &target, &[], "")).await;
+    check(&other, 400, "token: this verification link is invalid");
+}
+
+#[tokio::test]
 async fn verify_link_of_page_is_redeemed_by_post_only() {
     let service = ServiceFixture::start().await;
     for (index, language) in ["en", "de", "xx"].iter().enumerate() {
