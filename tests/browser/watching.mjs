@@ -4,7 +4,9 @@ import { BASE, PLAYER, STAND_IN, assertAccessible, assertClean, assert, screensh
 
 const { LONG, CHAPTERS } = process.env;
 await play(async (browser) => {
-  for (const [screen, size] of [["desktop", { width: 1280, height: 800 }], ["small", { width: 320, height: 640 }]]) {
+  for (const [screen, size] of [
+    ["desktop", { width: 1280, height: 800 }], ["tablet", { width: 900, height: 800 }], ["small", { width: 320, height: 640 }],
+  ]) {
     const { context, page, activity } = await open(browser, { viewport: size, reducedMotion: "reduce" });
     const requested = [];
     await context.route(`${PLAYER}/**`, async (route) => {
@@ -33,6 +35,13 @@ await play(async (browser) => {
     await now("t0");
     await assertAccessible(page, `player ${screen}`);
     await screenshot(page, `player-${screen}`);
+
+    // The words do not cover the menu of downloads.
+    await page.locator(".keep summary").click();
+    const pending = page.waitForEvent("download");
+    await page.getByRole("link", { name: "Download as SubRip" }).click();
+    assert.match((await pending).suggestedFilename(), /\.srt$/);
+    await page.keyboard.press("Escape");
 
     // Times seek in the player, and the words follow.
     const ids = await page.evaluate(() => [...document.querySelectorAll("#words p")].map(({ id }) => id));
