@@ -81,6 +81,8 @@ function searchIn(words) {
   let searches = 0;
   // Where the reader was before the search.
   let origin = null;
+  // How far the page was scrolled before the first letter: the browser scrolls to a field that is above the screen.
+  let scrolled = null;
 
   const countOfHits = () => (hits.length >= SHOWN_MAX ? `${SHOWN_MAX}+` : hits.length);
 
@@ -148,7 +150,7 @@ function searchIn(words) {
     marks?.delete("found");
     marks?.delete("here");
     if (needle && units.length) {
-      origin ??= placeOf(units);
+      origin ??= placeBefore(units);
       let nearest = 0;
       for (let at = text.indexOf(needle); at >= 0 && hits.length < SHOWN_MAX; at = text.indexOf(needle, at + needle.length)) {
         const ranges = rangesOf(units, at, at + needle.length);
@@ -168,11 +170,16 @@ function searchIn(words) {
     keepInAddress();
   };
 
-  // The first paragraph below the bar of controls, and its position on the screen.
-  const placeOf = (units) => {
+  // The first paragraph below the bar of controls, and its position on the screen, before the first letter.
+  const placeBefore = (units) => {
+    const present = scrollY;
+    if (scrolled !== null) scrollTo({ top: scrolled, behavior: "instant" });
     const paragraph = ({ node }) => node.parentElement.closest("p");
     const unit = firstBelowBar(words, units, paragraph);
-    return { unit, paragraph: paragraph(unit), top: paragraph(unit).getBoundingClientRect().top };
+    const place = { unit, paragraph: paragraph(unit), top: paragraph(unit).getBoundingClientRect().top };
+    if (scrolled !== null) scrollTo({ top: present, behavior: "instant" });
+    scrolled = null;
+    return place;
   };
 
   const returnTo = (place) => {
@@ -181,6 +188,9 @@ function searchIn(words) {
   };
 
   let timer;
+  query.addEventListener("beforeinput", () => {
+    if (!query.value) scrolled = scrollY;
+  });
   query.addEventListener("input", () => {
     clearTimeout(timer);
     timer = setTimeout(search, 120);
