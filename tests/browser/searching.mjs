@@ -21,10 +21,16 @@ await play(async (browser) => {
   await assertAccessible(page, "empty search");
 
   // Results appear while the query is typed, and the address follows.
+  const said = await page.locator("#said").elementHandle();
   await page.getByRole("searchbox").pressSequentially("counts the secon");
-  await page.getByText("No archived transcript matches.").waitFor();
+  await page.locator(".results").getByText("No archived transcript matches.").waitFor();
+  // The region of the announcement is that of the page before.
+  const announced = () => said.evaluate((region) => region.isConnected && region.role === "status" && region.textContent);
+  assert.equal(await announced(), "No archived transcript matches.");
+  assert.equal(await page.getByRole("status").count(), 1);
   await page.getByRole("searchbox").pressSequentially("ds");
   await page.locator(".hits > li").first().waitFor();
+  assert.match(await announced(), /^Videos: /);
   assert.match(page.url(), /q=counts\+the\+seconds/);
   const marks = await page.locator(".moments li").first().locator("mark").allTextContents();
   assert.deepEqual(new Set(marks.map((mark) => mark.toLowerCase())), new Set(["counts", "the", "seconds"]));
@@ -42,7 +48,7 @@ await play(async (browser) => {
     await gone();
   }
   await searchbox.fill("灯");
-  await page.getByText("No archived transcript matches.").waitFor();
+  await page.locator(".results").getByText("No archived transcript matches.").waitFor();
   const limited = '<title>Search</title><main><p class="error" role="alert">Too many searches.</p></main>';
   await page.route("**/search?*", (route) => route.fulfill({ status: 429, contentType: "text/html", body: limited }));
   await searchbox.fill("wick");

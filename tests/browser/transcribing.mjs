@@ -53,17 +53,20 @@ await play(async (browser) => {
   await late.goto(SILENT);
   assert.ok(await late.getByText("New transcripts left today: 1 of 1.").isVisible());
 
-  // Records all progress messages, in order.
+  // Records all progress messages, in order. Their region is there before the click, for screen readers.
   await page.evaluate(() => {
     globalThis.messages = [];
-    const stage = document.querySelector("#stage");
-    new MutationObserver(() => messages.push(stage.textContent)).observe(stage, { childList: true });
+    const said = document.querySelector("#said");
+    if (said.closest("[hidden]")) throw new Error("the region is hidden");
+    new MutationObserver(() => messages.push(said.textContent)).observe(said, { childList: true });
   });
   await page.getByRole("button", { name: "Transcribe this video" }).click();
   await page.waitForFunction(() => messages.some((text) => text.includes("captions")), null, { timeout: 60_000 });
   const messages = await page.evaluate("messages");
   assert.equal(messages[0], "Your browser is solving the challenge.");
   assert.ok(messages.includes("Your browser has passed the check."), messages.join(" | "));
+  const shown = () => document.querySelector("#stage").textContent === document.querySelector("#said").textContent;
+  assert.ok(await page.evaluate(shown), "the text on the screen is another one");
   await assertAccessible(page, "progress");
   await screenshot(page, "progress");
   console.log("look");

@@ -239,8 +239,9 @@ fn button(context: &PageContext, offer: &TranscribeOffer) -> Markup {
                 button #transcribe type="button" disabled { (context.text("missing.transcribe")) }
                 div.work hidden {
                     progress #progress aria-label=(context.text("missing.progress")) {}
-                    p #stage role="status" {}
+                    p #stage {}
                 }
+                p.unseen #said role="status" {}
                 p.error #failed role="alert" hidden {}
                 p.hint { (context.fill("missing.left", &counts)) " " (context.text("missing.check")) }
                 noscript { p.note { (context.text("missing.noscript")) } }

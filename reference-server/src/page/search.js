@@ -2,6 +2,7 @@
 
 const form = document.querySelector("form.find");
 const input = form.querySelector("input[name=q]");
+const said = document.querySelector("#said");
 // A search starts when nothing was typed for this time, in milliseconds.
 const PAUSE_MS = 300;
 const LETTERS_MIN = 2;
@@ -17,7 +18,11 @@ const foundIn = (page) => page.querySelector(".results, main > .error");
 function show(page, address) {
   for (const old of document.querySelectorAll(".results, main > .error")) old.remove();
   const found = page && foundIn(page);
-  if (found) form.after(document.adoptNode(found));
+  if (found) said.after(document.adoptNode(found));
+  // Screen readers do not announce a status that is inserted with its text.
+  const status = found?.querySelector("[role=status]");
+  status?.removeAttribute("role");
+  said.textContent = status?.textContent ?? "";
   // The links to the page in other languages lead to the same query.
   const query = new URL(address, location).searchParams.get("q");
   for (const link of document.querySelectorAll("footer.site a[hreflang]")) {
@@ -64,7 +69,7 @@ async function showResults() {
   failed.className = "error";
   failed.setAttribute("role", "alert");
   failed.textContent = form.dataset.unreached;
-  form.after(failed);
+  said.after(failed);
 }
 
 input.addEventListener("input", () => {

@@ -40,6 +40,7 @@ pub(crate) fn search(context: &PageContext, params: &SearchParams, state: Search
     let body = html! {
         h1 { (context.text("search.title")) }
         (form(context, params))
+        p.unseen #said role="status" {}
         @match state {
             SearchView::Empty => {}
             SearchView::Failed(why) => p.error role="alert" { (why) },

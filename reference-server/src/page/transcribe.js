@@ -10,14 +10,16 @@ const messages = JSON.parse(one("[data-messages]").dataset.messages);
 function enableTranscribe(section) {
   const button = one("#transcribe");
   const work = one(".work");
-  const [bar, stage, failed] = [one("#progress"), one("#stage"), one("#failed")];
+  const [bar, stage, failed, said] = [one("#progress"), one("#stage"), one("#failed"), one("#said")];
 
   const showProgress = (message, percent) => {
-    stage.textContent = message;
+    // Screen readers do not announce a status that appears with its text.
+    stage.textContent = said.textContent = message;
     if (percent === undefined) bar.removeAttribute("value");
     else bar.value = percent / 100;
   };
   const fail = (message) => {
+    said.textContent = "";
     work.hidden = true;
     button.hidden = false;
     button.disabled = false;
