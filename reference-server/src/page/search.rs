@@ -15,7 +15,7 @@ use super::{
     Frame, PageContext, PagePolicy, PageWidth, Section,
     assets::SEARCH_SCRIPT,
     query_parameter,
-    transcript::{heading, known_language, track_query},
+    transcript::{heading, known_language, language_attributes, track_query},
 };
 
 /// Content security policy of the search page.
@@ -146,7 +146,7 @@ fn result(context: &PageContext, query: &str, hit: &SearchResult) -> Markup {
     let language = &transcript.track.language;
     let is_translated = transcript.track.kind == TrackKind::Translated;
     let page = format!("watch/{}?{}", transcript.video, track_query(language, is_translated));
-    let direction = if language.is_right_to_left() { "rtl" } else { "ltr" };
+    let (lang, direction) = language_attributes(transcript);
     let words = words_of_page(query, &hit.moments).map(|words| format!("&{}", query_parameter("q", &words)));
     let address = format!("{page}{}", words.unwrap_or_default());
     html! {
@@ -163,7 +163,7 @@ fn result(context: &PageContext, query: &str, hit: &SearchResult) -> Markup {
                     li {
                         a.time href=(context.href(&format!("{page}&t={seconds}"))) { (format_timestamp(seconds)) }
                         " "
-                        span lang=(language) dir=(direction) { (marked(moment)) }
+                        span lang=[lang] dir=(direction) { (marked(moment)) }
                     }
                 }
             }
@@ -242,15 +242,18 @@ mod tests {
             let mut clip = clip.clone();
             clip.track.language = LanguageTag::from_canonical(language);
             let stored = testing::stored(clip, VideoDetails::default());
+            let moment = SearchMoment { start_ms: 0, end_ms: 1, text: "So".to_owned(), matches: Vec::new() };
             let hit =
-                SearchResult { stored, selector: TrackSelector::Default, score: 1.0, moments: Vec::new() };
+                SearchResult { stored, selector: TrackSelector::Default, score: 1.0, moments: vec![moment] };
             result(&PageContext::for_test("/search"), "", &hit).into_string()
         };
         let english = shown("en");
         assert!(english.contains("<bdi>TikTok video 7</bdi>"), "{english}");
         assert!(english.contains("TikTok · English</p>"), "{english}");
+        assert!(english.contains("<span lang=\"en\" dir=\"ltr\">So</span>"), "{english}");
         let unknown = shown("und");
         assert!(unknown.contains("TikTok</p>"), "{unknown}");
+        assert!(unknown.contains("<span dir=\"auto\">So</span>"), "{unknown}");
     }
 
     #[test]

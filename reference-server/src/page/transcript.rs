@@ -150,7 +150,7 @@ pub(crate) fn transcript(
 }
 
 /// Language and direction of the text.
-fn language_attributes(transcript: &Transcript) -> (Option<&str>, &'static str) {
+pub(super) fn language_attributes(transcript: &Transcript) -> (Option<&str>, &'static str) {
     let language = known_language(transcript);
     let direction = match language {
         Some(language) if language.is_right_to_left() => "rtl",
