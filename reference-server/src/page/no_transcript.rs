@@ -123,11 +123,12 @@ fn video_page(
     )
 }
 
-/// Page of a video that has no transcript in a language, with links to the others. `title` is that of another track.
+/// Page of a video that has no transcript in a language, with links to the others. `title` is that of another track,
+/// and `rest` has the parameters of the page without those of the track.
 pub(crate) fn other_languages(
     context: &PageContext,
     video: &VideoId,
-    query: &str,
+    (query, rest): (&str, &str),
     (title, language): (Option<&str>, &LanguageTag),
     tracks: &[TrackInfo],
 ) -> Markup {
@@ -135,7 +136,7 @@ pub(crate) fn other_languages(
     let why = context.fill("missing.language", &[("language", &language.english_name())]);
     let texts = [title.as_str(), context.text("missing.language_kicker"), why.as_str()];
     let steps = (None, NextSteps::default());
-    video_page(context, video, query, texts, steps, &languages(context, tracks, None))
+    video_page(context, video, query, texts, steps, &languages(context, tracks, None, rest))
 }
 
 /// Page of an unresolved short link. It links to the platform.

@@ -47,7 +47,8 @@ pub(crate) fn search(context: &PageContext, params: &SearchParams, state: Search
             SearchView::Found(found) => (results(context, params, found)),
         }
     };
-    let query = if params.query.is_empty() { String::new() } else { query(params, &params.query, None) };
+    let is_plain = params.query.is_empty() && filters(params).next().is_none();
+    let query = if is_plain { String::new() } else { query(params, &params.query, None) };
     let frame = Frame::new(context, &title).section(Section::Search).width(PageWidth::Wide);
     frame.with_script(&SEARCH_SCRIPT).query(&query).render(body)
 }
@@ -310,9 +311,17 @@ mod tests {
         let params = SearchParams { platform: Some(Platform::Instagram), ..params };
         assert_eq!(query(&params, "a", None), "q=a&platform=reels&sort=date");
         let page = search(&PageContext::for_test("/search"), &params, SearchView::Empty).into_string();
-        for field in ["name=\"platform\" value=\"reels\"", "name=\"sort\" value=\"date\""] {
-            assert!(page.contains(field), "{field}: {page}");
+        for part in [
+            "name=\"platform\" value=\"reels\"",
+            "name=\"sort\" value=\"date\"",
+            // The page in another language, which has filters only with `q`.
+            "href=\"?hl=de&amp;q=&amp;platform=reels&amp;sort=date\"",
+        ] {
+            assert!(page.contains(part), "{part}: {page}");
         }
         assert!(!page.contains("name=\"lang\""), "{page}");
+        let plain = SearchParams::default();
+        let page = search(&PageContext::for_test("/search"), &plain, SearchView::Empty).into_string();
+        assert!(page.contains("href=\"?hl=de\""), "{page}");
     }
 }

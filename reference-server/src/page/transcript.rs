@@ -118,7 +118,8 @@ pub(crate) fn transcript(
                 h1 dir="auto" { (heading) }
             }
             (about(context, transcript, &details.metadata))
-            (languages(context, &details.tracks, Some(&transcript.track)))
+            // The script adds search and moment to these links.
+            (languages(context, &details.tracks, Some(&transcript.track), ""))
             @if !paragraphs.is_empty() { (contents(context, &details.metadata.chapters)) }
             (question::section(context, stored, (&own.0, &own.1), page_answer))
             (tools(context, video, &heading, &query, (&own.0, &own.1)))
@@ -224,14 +225,21 @@ fn contents(context: &PageContext, chapters: &[Chapter]) -> Markup {
     }
 }
 
-/// The languages of a video as links to its pages, if there are several. `shown` is the track of this page.
-pub(super) fn languages(context: &PageContext, tracks: &[TrackInfo], shown: Option<&TrackInfo>) -> Markup {
+/// The languages of a video as links to its pages, if there are several. `shown` is the track of this page, and `rest`
+/// has the other parameters of the links.
+pub(super) fn languages(
+    context: &PageContext,
+    tracks: &[TrackInfo],
+    shown: Option<&TrackInfo>,
+    rest: &str,
+) -> Markup {
     let is_listed = |track: &&TrackInfo| track.kind != TrackKind::Translated;
     // The page of a translation leads to all languages of the video.
     let shown = shown.filter(is_listed);
     let tracks = shown.into_iter().chain(tracks).filter(is_listed);
     let mut tags = distinct_languages(tracks.filter(|track| track.language != LanguageTag::unknown()));
     tags.truncate(LANGUAGES_MAX);
+    let separator = if rest.is_empty() { "" } else { "&" };
     html! {
         @if tags.len() > 1 || (shown.is_none() && !tags.is_empty()) {
             nav.languages aria-label=(context.text("transcript.languages")) {
@@ -239,9 +247,8 @@ pub(super) fn languages(context: &PageContext, tracks: &[TrackInfo], shown: Opti
                     @for tag in &tags {
                         @let current = shown.is_some_and(|track| track.language == *tag).then_some("page");
                         li {
-                            a href=(context.here(&format!("lang={tag}"))) hreflang=(tag) aria-current=[current] {
-                                (tag.english_name())
-                            }
+                            @let address = context.here(&format!("lang={tag}{separator}{rest}"));
+                            a href=(address) hreflang=(tag) aria-current=[current] { (tag.english_name()) }
                         }
                     }
                 }

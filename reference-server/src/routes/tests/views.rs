@@ -317,6 +317,9 @@ async fn page_machine_translation_is_shown_where_it_is_named() {
         assert!(missing.contains(part), "{part}: {missing}");
     }
     assert!(!missing.contains("data-transcribe") && !missing.contains("API key"), "{missing}");
+    let opened = get("?lang=es&translated=true&src=mcp_other&t=61&q=so%20we").await.text;
+    let link = "<a href=\"?lang=de-AT&amp;src=mcp_other&amp;t=61&amp;q=so%20we\"";
+    assert!(opened.contains(link), "{opened}");
     let new = service.get(&format!("/watch/video_site/{NEW}?lang=fr&translated=true")).await.text;
     assert!(new.contains("not transcribed in French yet"), "{new}");
     // The button fetches captions.

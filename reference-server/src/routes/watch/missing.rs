@@ -104,7 +104,10 @@ async fn other_languages(
     let other = archived(app, video, &PageOptions::default()).await.ok().flatten();
     let title = other.as_ref().and_then(|other| title(&other.transcript));
     let query = request.options.whole_parameters();
-    let page = no_transcript::other_languages(&request.context, video, &query, (title, language), tracks);
+    let rest =
+        PageOptions { language: None, translated: false, ..request.options.clone() }.whole_parameters();
+    let (context, queries) = (&request.context, (query.as_str(), rest.as_str()));
+    let page = no_transcript::other_languages(context, video, queries, (title, language), tracks);
     html(StatusCode::OK, page, PagePolicy::Static)
 }
 
