@@ -41,8 +41,8 @@ pub(crate) fn issued(
     })
 }
 
-/// Page without a key. `status` is that of the response.
-pub(crate) fn refused(context: &PageContext, status: StatusCode) -> Markup {
+/// Page without a key. `status` is that of the response; the form sends a new link, which leads to `next`.
+pub(crate) fn refused(context: &PageContext, status: StatusCode, next: Option<&str>) -> Markup {
     let text = |key| context.text(key);
     let why = match status {
         StatusCode::TOO_MANY_REQUESTS => "account.too_many",
@@ -52,7 +52,7 @@ pub(crate) fn refused(context: &PageContext, status: StatusCode) -> Markup {
     frame(context, "verify.refused_title").render(html! {
         h1 { (text("verify.refused_title")) }
         p { (text(why)) }
-        p { a href=(context.href("register")) { (text("sign_in.again")) } }
+        p { a href=(context.href(&account::with_next("register", next))) { (text("sign_in.again")) } }
         p { a href=(context.href("account")) { (text("account.to_account")) } }
     })
 }

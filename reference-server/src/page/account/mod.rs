@@ -17,6 +17,7 @@ pub(crate) use orders::{Shop, orders, receipt};
 pub(super) use orders::{item, refund, state};
 pub(crate) use overview::overview;
 pub(crate) use privacy::{delete, sessions};
+pub(super) use sign_in::with_next;
 pub(crate) use sign_in::{
     BAD_ADDRESS, MailForm, SESSION_ENDED, confirm_sign_in, link_invalid, mail_form, mail_sent,
 };

@@ -64,7 +64,7 @@ pub(crate) fn mail_form(
 }
 
 /// A form's path that leads to `next` afterwards.
-fn with_next(path: &str, next: Option<&str>) -> String {
+pub(in crate::page) fn with_next(path: &str, next: Option<&str>) -> String {
     next.map_or_else(|| path.to_owned(), |next| format!("{path}?next={next}"))
 }
 

@@ -400,6 +400,12 @@ async fn another_sign_in_link_leads_to_the_same_page() {
     ] {
         assert!(page.text.contains(again), "{page:?}");
     }
+    let again = "href=\"../../register?next=account/orders\"";
+    let browser = [("cookie", cookie), ("accept", "text/html"), ("origin", "https://v.example")];
+    for method in ["GET", "POST"] {
+        let refused = service.send(request(method, "/api/v1/verify", &browser, "")).await;
+        assert!(refused.status == 400 && refused.text.contains(again), "{refused:?}");
+    }
     let elsewhere = get(&service, "/sign-in/sent", "__Host-verbatim_next=//evil.example").await.text;
     assert!(elsewhere.contains("href=\"../sign-in\""), "{elsewhere}");
 }

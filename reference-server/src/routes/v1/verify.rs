@@ -55,7 +55,7 @@ pub(crate) async fn open(
 ) -> Response {
     let token = match token(parameter(uri.query().unwrap_or_default(), "token")) {
         Ok(token) => token,
-        Err(denial) => return answer(&app, &context, &headers, None, Err(denial)),
+        Err(denial) => return answer(&app, &context, &headers, false, Err(denial)),
     };
     match wants_page(&headers) {
         true => {
@@ -64,9 +64,9 @@ pub(crate) async fn open(
         }
         false if is_page_link(&uri) => {
             let denial = V1ErrorResponse::new(StatusCode::CONFLICT, PAGE_LINK);
-            answer(&app, &context, &headers, None, Err(denial))
+            answer(&app, &context, &headers, false, Err(denial))
         }
-        false => answer(&app, &context, &headers, None, redeem(&app, &token, "", false, client).await),
+        false => answer(&app, &context, &headers, false, redeem(&app, &token, "", false, client).await),
     }
 }
 
@@ -93,10 +93,9 @@ pub(crate) async fn confirm(
         Ok(issued) => open_session(&app, &parts, issued).await,
         Err(_) => None,
     };
-    let base_url = &app.lookup.options().base_url;
-    let next = opened.as_ref().and_then(|_| next(&parts.headers, base_url));
-    let mut response = answer(&app, &context, &parts.headers, next.as_deref(), outcome);
+    let mut response = answer(&app, &context, &parts.headers, opened.is_some(), outcome);
     if let Some(opened) = opened {
+        let base_url = &app.lookup.options().base_url;
         set_cookie(&mut response, &opened, base_url);
         clear_next(&mut response, &parts.headers, base_url);
     }
@@ -130,24 +129,27 @@ async fn redeem(
     }
 }
 
-/// The key, or why there is none. `next` is the page that the visitor wanted to see.
+/// The key, or why there is none, with the way to the page that the visitor wanted to see.
 fn answer(
     app: &AppState,
     context: &PageContext,
     headers: &HeaderMap,
-    next: Option<&str>,
+    is_signed_in: bool,
     outcome: Result<IssuedAccountKey, V1ErrorResponse>,
 ) -> Response {
+    let base_url = &app.lookup.options().base_url;
+    let next = next(headers, base_url);
     let response = match (outcome, wants_page(headers)) {
         (Ok(issued), false) => json(StatusCode::OK, &VerifyResponse::from(&issued)),
         (Ok(issued), true) => {
-            let base_url = &app.lookup.options().base_url;
+            let next = next.as_deref().filter(|_| is_signed_in);
             let page = page::verify::issued(context, &VerifyResponse::from(&issued), base_url, next);
             html_page(StatusCode::OK, page, PagePolicy::Script)
         }
         (Err(denial), false) => denial.into_response(),
         (Err(denial), true) => {
-            let (status, page) = (denial.status(), page::verify::refused(context, denial.status()));
+            let status = denial.status();
+            let page = page::verify::refused(context, status, next.as_deref());
             // Keeps the headers of the error, such as `Retry-After`.
             let mut response = denial.into_response();
             let page = html_page(status, page, PagePolicy::Form);
