@@ -85,6 +85,12 @@ fn to_sign_in(context: &PageContext, method: &Method, uri: &Uri) -> Response {
             None => see_other(context, "sign-in"),
         };
     }
+    // After the way to a download, the visitor would still see the button that was used.
+    let path = match path {
+        "account/export" => "account",
+        "account/statement.csv" => "account/statement",
+        path => path,
+    };
     match page::own_path(path).filter(|next| *next != "account") {
         Some(next) => see_other(context, &format!("sign-in?next={next}")),
         None => see_other(context, "sign-in"),

@@ -163,6 +163,14 @@ async fn account_form_after_session_end_leads_back_to_its_page() {
         let sent = post(&service, form, "", "name=laptop").await;
         assert_eq!((sent.status.as_u16(), sent.header("location")), (303, Some(location)), "{form}");
     }
+    for (page, location) in [
+        ("/account/orders", "../sign-in?next=account/orders"),
+        ("/account/statement.csv", "../sign-in?next=account/statement"),
+        ("/account/export", "../sign-in"),
+    ] {
+        let sent = service.get(page).await;
+        assert_eq!((sent.status.as_u16(), sent.header("location")), (303, Some(location)), "{page}");
+    }
     let ended = "Your session has ended. Nothing was changed.";
     let page = service.get("/sign-in?next=account/keys&ended=1").await.text;
     assert!(page.contains(ended) && page.contains("name=\"next\" value=\"account/keys\""), "{page}");
