@@ -8,7 +8,6 @@ use transcript_core::{Error, ErrorKind, Result, Retry, accounts::Email, director
 use super::{
     SentForm, failure, respond,
     session::{OwnForm, SignedIn, clear_cookie, see_other},
-    store_failure,
 };
 use crate::{
     page::{PageContext, account as page},
@@ -97,7 +96,12 @@ pub(in crate::routes) async fn delete(
         Err(error) if error.kind() == ErrorKind::Conflict => {
             show_deletion(&app, &context, account, StatusCode::CONFLICT, Some("privacy.delete_refused"))
         }
-        Err(error) => store_failure(&context, &error),
+        Err(error) => {
+            tracing::error!(%error, "account deletion failed");
+            // Sessions and jobs end before the account is erased.
+            let page = page::notice(&context, "account.unavailable_title", "privacy.delete_failed");
+            respond(StatusCode::SERVICE_UNAVAILABLE, page)
+        }
     }
 }
 

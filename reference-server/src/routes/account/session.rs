@@ -97,16 +97,16 @@ fn to_sign_in(context: &PageContext, method: &Method, uri: &Uri) -> Response {
     }
 }
 
-/// The page of the account that has this form; `None` for the form that ends the session.
+/// The page of the account that has this form; `None` for the forms that end the session: the first one sent may have
+/// ended it.
 fn form_page(path: &str) -> Option<&'static str> {
-    const PAGES: [(&str, &str); 7] = [
+    const PAGES: [(&str, &str); 6] = [
         ("account/keys/", "account/keys"),
         ("account/jobs/", "account/jobs"),
         ("account/sessions/", "account/sessions"),
         ("account/buy", "account/orders"),
         ("account/subscribe", "account/orders"),
         ("account/subscription", "account"),
-        ("account/delete", "account/delete"),
     ];
     PAGES.iter().find(|(form, _)| path.starts_with(*form)).map(|(_, page)| *page)
 }
