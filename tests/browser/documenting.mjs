@@ -18,6 +18,10 @@ await play(async (browser) => {
   assert.deepEqual(await opened(), ["Rust"]);
   assert.deepEqual(await context.cookies(), []);
 
+  // Answers to questions on other pages have a box; the fields of responses do not.
+  const limits = await page.$$eval("details.answer p.limits", (all) => all.map((one) => getComputedStyle(one).padding));
+  assert.deepEqual([...new Set(limits)], ["0px"]);
+
   const block = page.locator(".sample[open] .code").first();
   await block.getByRole("button", { name: "Copy" }).click();
   await block.getByRole("button", { name: "Copied" }).waitFor();
