@@ -41,17 +41,21 @@ pub(crate) fn issued(
     })
 }
 
-/// Page without a key. `status` is that of the response; the form sends a new link, which leads to `next`.
-pub(crate) fn refused(context: &PageContext, status: StatusCode, next: Option<&str>) -> Markup {
+/// Page without a key. Status and wait are those of the response; the form sends a new link, which leads to `next`.
+pub(crate) fn refused(
+    context: &PageContext,
+    (status, retry_after_s): (StatusCode, Option<u64>),
+    next: Option<&str>,
+) -> Markup {
     let text = |key| context.text(key);
-    let why = match status {
-        StatusCode::TOO_MANY_REQUESTS => "account.too_many",
-        status if status.is_server_error() => "account.unavailable",
-        _ => "verify.invalid",
+    let why = match (status, retry_after_s) {
+        (StatusCode::TOO_MANY_REQUESTS, Some(wait)) => account::too_many_text(context, wait),
+        (status, _) if status.is_server_error() => text("account.unavailable").to_owned(),
+        _ => text("verify.invalid").to_owned(),
     };
     frame(context, "verify.refused_title").render(html! {
         h1 { (text("verify.refused_title")) }
-        p { (text(why)) }
+        p { (why) }
         p { a href=(context.href(&account::with_next("register", next))) { (text("sign_in.again")) } }
         p { a href=(context.href("account")) { (text("account.to_account")) } }
     })

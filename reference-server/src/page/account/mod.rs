@@ -18,9 +18,7 @@ pub(super) use orders::{item, refund, state};
 pub(crate) use overview::overview;
 pub(crate) use privacy::{delete, sessions};
 pub(super) use sign_in::with_next;
-pub(crate) use sign_in::{
-    BAD_ADDRESS, MailForm, SESSION_ENDED, confirm_sign_in, link_invalid, mail_form, mail_sent,
-};
+pub(crate) use sign_in::{MailForm, MailFormMessage, confirm_sign_in, link_invalid, mail_form, mail_sent};
 pub(crate) use statement::{CSV_HEADER, VideoTitles, csv_field, csv_row, statement};
 
 use super::{Frame, PageContext, PageWidth, Section};
@@ -55,9 +53,24 @@ pub(crate) fn own_path(path: &str) -> Option<&str> {
 
 /// Page with one sentence and the next steps. `title` and `text` are messages.
 pub(crate) fn notice(context: &PageContext, title: &str, text: &str) -> Markup {
+    filled_notice(context, title, context.text(text))
+}
+
+/// Page beyond a rate limit, with the wait in seconds.
+pub(crate) fn too_many(context: &PageContext, retry_after_s: u64) -> Markup {
+    filled_notice(context, "account.too_many_title", &too_many_text(context, retry_after_s))
+}
+
+/// The sentence about a rate limit, with the wait in minutes: the limits are per minute and per hour.
+pub(super) fn too_many_text(context: &PageContext, retry_after_s: u64) -> String {
+    context.fill("account.too_many", &[("minutes", &context.number(retry_after_s.div_ceil(60)))])
+}
+
+/// As [`notice`], with the sentence itself.
+fn filled_notice(context: &PageContext, title: &str, text: &str) -> Markup {
     Frame::new(context, context.text(title)).section(Section::Account).render(html! {
         h1 { (context.text(title)) }
-        p { (context.text(text)) }
+        p { (text) }
         p { a href=(context.href("account")) { (context.text("account.to_account")) } }
         p { a href=(context.href("")) { (context.text("account.to_front")) } }
     })

@@ -2,13 +2,8 @@
 
 use maud::{Markup, html};
 
-use super::post_form;
+use super::{post_form, too_many_text};
 use crate::page::{Frame, PageContext, Section, query_parameter};
-
-/// The message about an address that is none.
-pub(crate) const BAD_ADDRESS: &str = "sign_in.bad_address";
-/// The message to a visitor whose form was sent after the session had ended.
-pub(crate) const SESSION_ENDED: &str = "sign_in.ended";
 
 /// Form that sends a mail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,18 +14,36 @@ pub(crate) enum MailForm {
     SignIn,
 }
 
+/// What the page with the mail field says about the form before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MailFormMessage {
+    /// It was sent after the session had ended.
+    SessionEnded,
+    /// Its address is none.
+    BadAddress,
+    /// It was beyond the rate limit.
+    TooMany {
+        /// The wait in seconds.
+        retry_after_s: u64,
+    },
+}
+
 /// Page with the mail field.
 ///
-/// `next` is the path that the visitor wanted to see. `message` is [`SESSION_ENDED`], or why no mail was sent.
+/// `next` is the path that the visitor wanted to see.
 pub(crate) fn mail_form(
     context: &PageContext,
     form: MailForm,
     email: &str,
     next: Option<&str>,
-    message: Option<&str>,
+    message: Option<MailFormMessage>,
 ) -> Markup {
     let text = |key| context.text(key);
-    let error = message.filter(|message| *message != SESSION_ENDED);
+    let error = match message {
+        Some(MailFormMessage::BadAddress) => Some(text("sign_in.bad_address").to_owned()),
+        Some(MailFormMessage::TooMany { retry_after_s }) => Some(too_many_text(context, retry_after_s)),
+        Some(MailFormMessage::SessionEnded) | None => None,
+    };
     let (path, title, lead, submit) = match form {
         MailForm::Register => {
             ("register", "sign_in.register", "sign_in.register_lead", "sign_in.register_submit")
@@ -41,20 +54,20 @@ pub(crate) fn mail_form(
         MailForm::Register => ("sign-in", "sign_in.has_account", "sign_in.title"),
         MailForm::SignIn => ("register", "sign_in.no_account", "sign_in.register"),
     };
-    let is_wrong = error == Some(BAD_ADDRESS);
+    let is_wrong = message == Some(MailFormMessage::BadAddress);
     let query = next.map(|next| query_parameter("next", next)).unwrap_or_default();
     frame(context, title).query(&query).render(html! {
         h1 { (text(title)) }
-        @if message == Some(SESSION_ENDED) { p.note role="status" { (text(SESSION_ENDED)) } }
+        @if message == Some(MailFormMessage::SessionEnded) { p.note role="status" { (text("sign_in.ended")) } }
         p { (text(lead)) }
         (post_form(context, path, html! {
             @if let Some(next) = next { input type="hidden" name="next" value=(next); }
             label for="email" { (text("sign_in.email")) }
-            @if let Some(error) = error { p.error #email-error { (text(error)) } }
+            @if let Some(error) = &error { p.error #email-error { (error) } }
             div.row {
                 input id="email" name="email" type="email" required maxlength="254" autocomplete="email"
                     value=(email) aria-invalid=[is_wrong.then_some("true")] autofocus[is_wrong]
-                    aria-describedby=[error.map(|_| "email-error")];
+                    aria-describedby=[error.as_ref().map(|_| "email-error")];
                 button type="submit" { (text(submit)) }
             }
         }))

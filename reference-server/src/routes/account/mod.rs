@@ -55,7 +55,7 @@ pub(super) fn own_referrer(mut response: Response) -> Response {
 fn failure(context: &PageContext, error: &V1Error) -> Response {
     match error {
         V1Error::RateLimited { retry_after_s, .. } => {
-            too_many(page::notice(context, "account.too_many_title", "account.too_many"), *retry_after_s)
+            too_many(page::too_many(context, *retry_after_s), *retry_after_s)
         }
         V1Error::NotFound(_) => missing(context),
         _ => unavailable(context),

@@ -15,7 +15,7 @@ use crate::{
     api::{ClientAddress, parameter},
     page::{
         PageContext,
-        account::{self as page, MailForm},
+        account::{self as page, MailForm, MailFormMessage},
     },
     state::AppState,
 };
@@ -52,7 +52,7 @@ async fn mail_page(
     let next = parameter(query, "next").ok().flatten().unwrap_or_default();
     let next = page::own_path(&next);
     let is_ended = parameter(query, "ended").ok().flatten().is_some();
-    let message = is_ended.then_some(page::SESSION_ENDED);
+    let message = is_ended.then_some(MailFormMessage::SessionEnded);
     match principal(app, headers).await {
         Ok(Some(_)) => see_other(context, next.unwrap_or("account")),
         Ok(None) => respond(StatusCode::OK, page::mail_form(context, form, "", next, message)),
@@ -107,12 +107,12 @@ async fn queue_mail(
             response
         }
         Err(V1Error::BadRequest(_)) => {
-            let page = page::mail_form(context, form, &email, next, Some(page::BAD_ADDRESS));
+            let page = page::mail_form(context, form, &email, next, Some(MailFormMessage::BadAddress));
             respond(StatusCode::BAD_REQUEST, page)
         }
         Err(V1Error::RateLimited { retry_after_s, .. }) => {
-            let page = page::mail_form(context, form, &email, next, Some("account.too_many"));
-            too_many(page, retry_after_s)
+            let message = MailFormMessage::TooMany { retry_after_s };
+            too_many(page::mail_form(context, form, &email, next, Some(message)), retry_after_s)
         }
         Err(error) => failure(context, &error),
     }

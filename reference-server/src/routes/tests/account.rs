@@ -250,6 +250,7 @@ async fn account_downloads_are_sent_in_pages_and_limited() {
         let limited = get(&service, target, &cookie).await;
         assert_eq!(limited.status, 429, "{target}");
         assert!(limited.header("retry-after").is_some(), "{limited:?}");
+        assert!(limited.text.contains("Try again in 60 min."), "{}", limited.text);
     }
 }
 
@@ -413,6 +414,23 @@ async fn sign_in_form_names_cookie_that_it_sets() {
     {
         let sent = post(&service, "/sign-in", "", form).await;
         assert_eq!((sent.status.as_u16(), sent.header("set-cookie").is_some()), (303, is_set), "{sent:?}");
+    }
+}
+
+#[tokio::test]
+async fn sign_in_beyond_limit_names_the_wait() {
+    let service = ServiceFixture::start().await;
+    let options = service.app.accounts.options();
+    let (mails, links) = (options.register_per_network_per_hour, options.verify_per_network_per_minute);
+    for (path, form, count, wait) in [
+        ("/sign-in", "email=ann%40example.org", mails, "Try again in 60 min."),
+        ("/sign-in/confirm", "token=none", links, "Try again in 1 min."),
+    ] {
+        for _ in 0..count {
+            assert_ne!(post(&service, path, "", form).await.status, 429, "{path}");
+        }
+        let limited = post(&service, path, "", form).await;
+        assert!(limited.status == 429 && limited.text.contains(wait), "{limited:?}");
     }
 }
 

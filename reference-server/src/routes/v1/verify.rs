@@ -11,7 +11,11 @@ use axum::{
     extract::{Request, State},
     response::{IntoResponse, Response},
 };
-use http::{HeaderMap, HeaderValue, StatusCode, Uri, header::VARY, request::Parts};
+use http::{
+    HeaderMap, HeaderValue, StatusCode, Uri,
+    header::{RETRY_AFTER, VARY},
+    request::Parts,
+};
 use maud::Markup;
 use serde_json::{Value, json};
 use transcript_core::{
@@ -149,9 +153,10 @@ fn answer(
         (Err(denial), false) => denial.into_response(),
         (Err(denial), true) => {
             let status = denial.status();
-            let page = page::verify::refused(context, status, next.as_deref());
             // Keeps the headers of the error, such as `Retry-After`.
             let mut response = denial.into_response();
+            let wait = response.headers().get(RETRY_AFTER).and_then(|wait| wait.to_str().ok()?.parse().ok());
+            let page = page::verify::refused(context, (status, wait), next.as_deref());
             let page = html_page(status, page, PagePolicy::Form);
             let (head, body) = page.into_parts();
             response.headers_mut().extend(head.headers);

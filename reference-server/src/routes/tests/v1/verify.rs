@@ -86,6 +86,7 @@ async fn verify_attempts_are_limited_per_network() {
     let page = post(&service, &[BROWSER, FORM], &format!("token={}", "0".repeat(64))).await;
     assert_eq!((page.status.as_u16(), page.header("retry-after")), (429, Some("60")), "{page:?}");
     assert_eq!(page.header("content-type"), Some("text/html; charset=utf-8"));
+    assert!(page.text.contains("Try again in 1 min."), "{page:?}");
     let other = service.send_from("192.0.2.2", request("GET", &target, &[], "")).await;
     check(&other, 400, "token: this verification link is invalid");
 }
