@@ -89,6 +89,7 @@ const ARCHIVE: FileKind = FileKind {
         8 "0008_record_unindexed_videos",
         9 "0009_store_vectors",
         10 "0010_list_tracks_in_details",
+        11 "0011_number_changed_videos",
     ),
 };
 

@@ -45,6 +45,10 @@ async fn changed_videos_are_listed_until_deleted() {
     Arc::make_mut(&mut one.transcript).segments = vec![Segment::new("a new text", 0, 1_000)];
     archive.put(one.clone()).await.unwrap();
     assert_eq!(names().await, [one.video.clone()]);
+    let replaced = listed().await;
+    archive.withdraw(&one.video, true, one.now).await.unwrap();
+    archive.delete_changed_videos(&replaced).await.unwrap();
+    assert_eq!(names().await, [one.video.clone()], "the withdrawal is another change");
     archive.delete_changed_videos(&listed().await).await.unwrap();
 
     // A request for the default track was answered with the only transcript, in another language.
