@@ -1,7 +1,7 @@
 //! Conversions between values and columns, the same for every database.
 
 use serde::Serialize;
-use transcript_core::{Error, PageRequest, Result, ids::Cursor, video::VideoId};
+use transcript_core::{Error, FailureLog, PageRequest, Result, ids::Cursor, video::VideoId};
 
 use crate::error::corrupt;
 
@@ -25,6 +25,20 @@ pub(crate) fn column(number: u64) -> Result<i64> {
 /// Decodes the video name of a column.
 pub(crate) fn video(name: &str) -> Result<VideoId> {
     VideoId::from_name(name).ok_or_else(|| corrupt("a stored video name is malformed"))
+}
+
+/// Decodes the video name in a row of a list. `None` for a malformed one, which a later version may know: the list
+/// leaves it out.
+pub(crate) fn listed_video(name: &str) -> Option<VideoId> {
+    /// Some lists are read every second.
+    static LEFT_OUT: FailureLog = FailureLog::new();
+    let video = VideoId::from_name(name);
+    if video.is_none()
+        && let Some(rows) = LEFT_OUT.failed()
+    {
+        tracing::warn!(%name, rows, "stored video name is malformed, left out of the list");
+    }
+    video
 }
 
 /// The limit of a page query: one more row than the page holds shows whether there is a next page.

@@ -38,14 +38,14 @@ const STATE: &str = "SELECT state FROM search_state WHERE only_row = 1";
 
 /// The best transcript of each matching video, and the number of videos and of rows read.
 ///
-/// Parameters: query, after, before, limit, offset, rows to read. The last rows of a file are read first, so that the
+/// Parameters: query, after, before, limit, rows to read. The last rows of a file are read first, so that the
 /// ranking of a very common word is one of the transcripts that were indexed last; a server reads any.
 macro_rules! candidates {
     ($order:literal) => {
         sql! {
             sqlite: concat!("WITH matched AS MATERIALIZED (
                     SELECT rowid AS id, CAST(bm25(terms, 1.0, 4.0, 2.0, 0.5, 0.0) * -1000000000 AS INTEGER) AS score
-                    FROM terms WHERE terms MATCH $1 ORDER BY rowid DESC LIMIT $6
+                    FROM terms WHERE terms MATCH $1 ORDER BY rowid DESC LIMIT $5
                 ), found AS MATERIALIZED (
                     SELECT d.video, d.wish, max(m.score) AS score, d.date
                     FROM matched m CROSS JOIN search_documents d
@@ -54,11 +54,11 @@ macro_rules! candidates {
                 )
                 SELECT video, wish, score, (SELECT count(*) FROM found), read
                 FROM (SELECT count(*) AS read FROM matched) r LEFT JOIN found ON TRUE
-                ORDER BY ", $order, " LIMIT $4 OFFSET $5"),
+                ORDER BY ", $order, " LIMIT $4"),
             postgres: concat!("WITH matched AS MATERIALIZED (
                     SELECT video, wish,
                         (ts_rank('{0.3, 0.7, 0.5, 1.0}', terms, $1::TEXT::TSQUERY, 1) * 1000000000)::BIGINT AS score
-                    FROM search_terms WHERE terms @@ $1::TEXT::TSQUERY LIMIT $6
+                    FROM search_terms WHERE terms @@ $1::TEXT::TSQUERY LIMIT $5
                 ), best AS MATERIALIZED (
                     SELECT video, wish, max(score) AS score FROM matched GROUP BY video, wish
                 ), found AS MATERIALIZED (
@@ -68,7 +68,7 @@ macro_rules! candidates {
                 )
                 SELECT video, wish, score, (SELECT count(*) FROM found), read
                 FROM (SELECT count(*) AS read FROM matched) r LEFT JOIN found ON TRUE
-                ORDER BY ", $order, " LIMIT $4 OFFSET $5"),
+                ORDER BY ", $order, " LIMIT $4"),
         }
     };
 }
@@ -110,17 +110,49 @@ impl<D> SqlSearchIndex<D> {
     }
 }
 
-/// Without a candidate, one row has the numbers alone.
-fn decode_candidate(row: &mut Row) -> DbResult<(Option<Candidate>, u64, i64)> {
-    let numbers = (row.take(3)?, row.take(4)?);
-    let Some(video) = row.take::<Option<String>>(0)? else { return Ok((None, numbers.0, numbers.1)) };
-    let (selector, score): (String, i64) = (row.take(1)?, row.take(2)?);
-    let candidate = Candidate {
-        video: codec::video(&video)?,
-        selector: TrackSelector::from_name(&selector),
-        score: score as f64 / SCORE_UNIT,
-    };
-    Ok((Some(candidate), numbers.0, numbers.1))
+impl<D: Database> SqlSearchIndex<D> {
+    /// The first candidates of a request, at most `limit`.
+    async fn read_candidates(&self, request: &CandidateRequest, limit: u32) -> Result<Vec<CandidateRow>> {
+        let query = request.query.clone().with_months();
+        let (after, before) = (query.after, query.before);
+        let query = if D::IS_REMOTE { expression::tsquery(&query) } else { expression::fts5(&query) };
+        let parameters = values![
+            query,
+            after.map_or(i64::MIN, Timestamp::as_millis),
+            before.map_or(i64::MAX, Timestamp::as_millis),
+            limit,
+            MATCHES_MAX,
+        ];
+        let statement = match request.sort {
+            SearchSort::Relevance => BY_RELEVANCE,
+            SearchSort::Date => BY_DATE,
+        };
+        self.database.find(statement, &parameters, CandidateRow::decode).await
+    }
+}
+
+/// A row of [`BY_RELEVANCE`] or [`BY_DATE`].
+struct CandidateRow {
+    /// Without a candidate, one row has the numbers alone.
+    candidate: Option<Candidate>,
+    /// Whether the name of its video is malformed.
+    is_left_out: bool,
+    /// Number of videos.
+    total: u64,
+    /// Number of rows that were read.
+    read: i64,
+}
+
+impl CandidateRow {
+    fn decode(row: &mut Row) -> DbResult<Self> {
+        let (total, read) = (row.take(3)?, row.take(4)?);
+        let none = Self { candidate: None, is_left_out: false, total, read };
+        let Some(name) = row.take::<Option<String>>(0)? else { return Ok(none) };
+        let Some(video) = codec::listed_video(&name) else { return Ok(Self { is_left_out: true, ..none }) };
+        let (selector, score): (String, i64) = (row.take(1)?, row.take(2)?);
+        let (selector, score) = (TrackSelector::from_name(&selector), score as f64 / SCORE_UNIT);
+        Ok(Self { candidate: Some(Candidate { video, selector, score }), ..none })
+    }
 }
 
 fn decode_track(row: &mut Row) -> DbResult<IndexedTrack> {
@@ -185,26 +217,19 @@ impl<D: Database> ArchiveIndex for SqlSearchIndex<D> {
     }
 
     async fn candidates(&self, request: &CandidateRequest) -> Result<CandidatePage> {
-        let query = request.query.clone().with_months();
-        let (after, before) = (query.after, query.before);
-        let query = if D::IS_REMOTE { expression::tsquery(&query) } else { expression::fts5(&query) };
-        let parameters = values![
-            query,
-            after.map_or(i64::MIN, Timestamp::as_millis),
-            before.map_or(i64::MAX, Timestamp::as_millis),
-            request.limit,
-            request.offset,
-            MATCHES_MAX,
-        ];
-        let statement = match request.sort {
-            SearchSort::Relevance => BY_RELEVANCE,
-            SearchSort::Date => BY_DATE,
-        };
-        let found = self.database.find(statement, &parameters, decode_candidate).await?;
-        let (total, rows) =
-            found.first().map_or((u64::from(request.offset), 0), |(_, total, rows)| (*total, *rows));
-        let items = found.into_iter().filter_map(|(candidate, ..)| candidate).collect();
-        Ok(CandidatePage { items, total, is_exact: rows < MATCHES_MAX })
+        // From the first one: an offset does not count those that are left out.
+        let mut found = self.read_candidates(request, request.offset.saturating_add(request.limit)).await?;
+        if found.iter().any(|row| row.is_left_out) {
+            found = self.read_candidates(request, u32::MAX).await?;
+        }
+        let left_out = found.iter().filter(|row| row.is_left_out).count() as u64;
+        let (total, read) = found.first().map_or((0, 0), |row| (row.total, row.read));
+        let items = found.into_iter().filter_map(|row| row.candidate);
+        Ok(CandidatePage {
+            items: items.skip(request.offset as usize).take(request.limit as usize).collect(),
+            total: total.saturating_sub(left_out),
+            is_exact: read < MATCHES_MAX,
+        })
     }
 
     async fn list(&self, page: PageRequest) -> Result<Page<IndexedTrack>> {

@@ -14,7 +14,13 @@ use transcript_core::{
 /// A changed video is listed once, with its newest change, until that change is deleted.
 #[tokio::test]
 async fn changed_videos_are_listed_until_deleted() {
-    let (archive, _place) = crate::archive().await;
+    let (archive, place) = crate::archive().await;
+    // That of a later version has the newest change.
+    crate::run_on_archive(
+        &place,
+        "INSERT INTO changed_videos (video, change) VALUES ('later/x', 9000000000)",
+    )
+    .await;
     let listed = async || archive.changed_videos(10).await.unwrap();
     let names = async || listed().await.into_iter().map(|changed| changed.video).collect::<Vec<VideoId>>();
     let (mut one, other) =
@@ -67,7 +73,9 @@ async fn changed_videos_are_listed_until_deleted() {
 /// A video that a search index must read again is listed once, with its newest change, until that change is deleted.
 #[tokio::test]
 async fn unindexed_videos_are_listed_until_deleted() {
-    let (archive, _place) = crate::archive().await;
+    let (archive, place) = crate::archive().await;
+    // That of a later version has changed first.
+    crate::run_on_archive(&place, "INSERT INTO unindexed_videos (video) VALUES ('later/x')").await;
     let listed = async || archive.unindexed_videos(10).await.unwrap();
     let names = async || listed().await.into_iter().map(|changed| changed.video).collect::<Vec<VideoId>>();
     let clear = async || archive.delete_unindexed_videos(&listed().await).await.unwrap();
@@ -113,6 +121,25 @@ async fn unindexed_videos_are_listed_until_deleted() {
     archive.put(one.clone()).await.unwrap();
     archive.delete_unindexed_videos(&first).await.unwrap();
     assert_eq!(names().await, [one.video.clone()], "the newer change stays");
+}
+
+/// A page of withdrawn videos of a later version does not end their list.
+#[tokio::test]
+async fn withdrawn_video_with_malformed_name_is_left_out() {
+    let (archive, place) = crate::archive().await;
+    crate::run_on_archive(&place, "INSERT INTO withdrawals (video, at) VALUES ('later/x', 0)").await;
+    let request = super::put_request("aaaaaaaaaaa", "one");
+    archive.withdraw(&request.video, true, request.now).await.unwrap();
+    let (mut page, mut withdrawn) = (PageRequest { after: None, limit: 1 }, Vec::new());
+    loop {
+        let found = archive.list_withdrawn(page.clone()).await.unwrap();
+        withdrawn.extend(found.items);
+        page.after = found.next;
+        if page.after.is_none() {
+            break;
+        }
+    }
+    assert_eq!(withdrawn, [request.video]);
 }
 
 /// A search index must read a video again of which a damaged transcript was deleted.
@@ -163,4 +190,43 @@ pub(crate) async fn check_undecodable_track_is_indexed(
     archive.put(transcript_core::archive::PutRequest { replace: true, ..one }).await.unwrap();
     assert_eq!(index_all(&indexer()).await, both);
     assert!(archive.unindexed_videos(10).await.unwrap().is_empty());
+}
+
+/// Candidates with a malformed name neither end the pages of a search nor repeat others.
+///
+/// `set_videos` receives what is set as the video of the rows of the index, and of which rows.
+#[cfg(feature = "search")]
+pub(crate) async fn check_malformed_candidates_are_left_out(
+    index: &dyn ArchiveIndex,
+    set_videos: impl AsyncFnOnce(&'static str),
+) {
+    use transcript_core::search::{
+        CandidateRequest, IndexQuery, IndexedVideo, SearchDocument, SearchSort, TermCondition, TermRow,
+    };
+
+    let document = SearchDocument {
+        selector: TrackSelector::Default,
+        language: LanguageTag::english(),
+        date: super::timestamp(0),
+        digest: String::new(),
+        rows: vec![TermRow { words: "a kettle".to_owned(), ..TermRow::default() }],
+    };
+    let video = |id: &str| super::put_request(id, "").video;
+    let indexed = |id| IndexedVideo { video: video(id), change: 1, documents: vec![document.clone()] };
+    let ids = ["aaaaaaaaaaa", "bbbbbbbbbbb", "ccccccccccc", "ddddddddddd"];
+    index.put(&ids.map(indexed), 0, None).await.unwrap();
+    // Of candidates with the same score and date, these come first.
+    set_videos("'later/' || video WHERE video LIKE '%aaa' OR video LIKE '%bbb'").await;
+    let candidates = async |offset: u32, limit: u32| {
+        let query = IndexQuery::new(vec![TermCondition::Term("kettle".to_owned())], Vec::new());
+        let request = CandidateRequest { query, sort: SearchSort::Relevance, offset, limit };
+        let page = index.candidates(&request).await.unwrap();
+        assert_eq!(page.total, 2);
+        page.items.into_iter().map(|candidate| candidate.video).collect::<Vec<_>>()
+    };
+    let expected = [video(ids[2]), video(ids[3])];
+    assert_eq!(candidates(0, 9).await, expected);
+    assert_eq!(candidates(0, 1).await, expected[..1]);
+    assert_eq!(candidates(1, 1).await, expected[1..]);
+    assert_eq!(candidates(2, 1).await, []);
 }

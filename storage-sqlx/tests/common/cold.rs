@@ -29,6 +29,28 @@ pub(crate) async fn compact(archive: &dyn Archive, limit: u32) -> CompactOutcome
     archive.compact(CompactRequest { stored_before: Timestamp::from_millis(i64::MAX), page }).await.unwrap()
 }
 
+/// Transcripts of a malformed name are passed by, also if a page has no others.
+///
+/// `set_video` gives such a name to the first one.
+pub(crate) async fn check_malformed_name_is_passed(archive: &dyn Archive, set_video: impl AsyncFnOnce()) {
+    for number in 1..=2 {
+        archive.put(speech(number)).await.unwrap();
+    }
+    set_video().await;
+    let (mut page, mut scanned, mut compacted) = (PageRequest { after: None, limit: 1 }, 0, 0);
+    loop {
+        let request = CompactRequest { stored_before: Timestamp::from_millis(i64::MAX), page: page.clone() };
+        let outcome = archive.compact(request).await.unwrap();
+        scanned += outcome.scanned;
+        compacted += outcome.compacted;
+        page.after = outcome.next;
+        if page.after.is_none() {
+            break;
+        }
+    }
+    assert_eq!((scanned, compacted), (2, 1));
+}
+
 /// Reads a stored transcript through both methods and compares it.
 pub(crate) async fn found(archive: &dyn Archive, kept: &PutRequest) -> (FindOutcome, StoredBody) {
     let found = archive.find(&kept.video, &kept.selectors[0], kept.now).await.unwrap();

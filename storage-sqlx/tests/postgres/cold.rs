@@ -4,9 +4,21 @@ use sqlx::{AssertSqlSafe, Row};
 use transcript_core::{ErrorKind, archive::Archive};
 
 use crate::{
-    common::cold::{compact, found, speech},
+    common::cold::{check_malformed_name_is_passed, compact, found, speech},
     opening::foreign_connection,
 };
+
+#[tokio::test]
+async fn compaction_malformed_name_is_passed() {
+    let (archive, database) = crate::archive().await;
+    check_malformed_name_is_passed(&*archive, async || {
+        let without_keys = "SET session_replication_role = replica;
+            UPDATE transcripts SET video = 'later/x' WHERE video LIKE '%-000001';
+            UPDATE bodies SET video = 'later/x' WHERE video LIKE '%-000001'";
+        crate::run_on_archive(&database, without_keys).await;
+    })
+    .await;
+}
 
 #[tokio::test]
 async fn cold_row_damaged_returns_error() {

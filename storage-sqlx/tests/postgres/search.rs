@@ -1,4 +1,5 @@
-//! The search index in PostgreSQL: the end of a build, slow videos, and videos that cannot be read for a time.
+//! The search index in PostgreSQL: the end of a build, slow videos, videos that cannot be read for a time, and
+//! malformed names.
 
 use std::{sync::Arc, time::Duration};
 
@@ -109,4 +110,17 @@ async fn search_indexes_video_that_user_could_not_read() {
     sqlx::raw_sql(AssertSqlSafe(permit)).execute(&mut admin).await.unwrap();
     while !indexer.step().await.unwrap().is_idle() {}
     assert_eq!(index.list(PageRequest::first()).await.unwrap().items.len(), 1);
+}
+
+#[tokio::test]
+async fn malformed_candidates_are_left_out() {
+    let (index, (_archive, database)) = crate::search_index().await;
+    crate::common::changed::check_malformed_candidates_are_left_out(&*index, async |videos| {
+        let without_keys = format!(
+            "SET session_replication_role = replica;
+            UPDATE search_documents SET video = {videos}; UPDATE search_terms SET video = {videos}"
+        );
+        crate::run_on_archive(&database, &without_keys).await;
+    })
+    .await;
 }

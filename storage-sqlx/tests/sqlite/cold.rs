@@ -13,7 +13,7 @@ use transcript_core::{
 };
 
 use crate::{
-    common::cold::{compact, found, speech},
+    common::cold::{check_malformed_name_is_passed, compact, found, speech},
     opening::{foreign_connection, run, value},
 };
 
@@ -23,6 +23,15 @@ const TRANSCRIPTS: u64 = 160;
 
 fn count(file: &Path, what: &str) -> i64 {
     value(&foreign_connection(file), &format!("SELECT count(*) FROM {what}"))
+}
+
+#[tokio::test]
+async fn compaction_malformed_name_is_passed() {
+    let (archive, folder) = crate::archive().await;
+    check_malformed_name_is_passed(&*archive, async || {
+        crate::run_on_archive(&folder, "UPDATE transcripts SET video = 'later/x' WHERE id = 1").await;
+    })
+    .await;
 }
 
 #[tokio::test]

@@ -24,7 +24,7 @@ use crate::{
     codec,
     cold::{Dictionary, Packer, unpack},
     error::DbResult,
-    sql::{Database, Session, Statement, WriteTx, sql, values},
+    sql::{Database, Row, Session, Statement, WriteTx, sql, values},
 };
 
 /// Most parts of a cold form in a file, where each is a row, so that pages fill.
@@ -157,15 +157,14 @@ pub(super) async fn compact_page<D: Database>(
     let (video, transcript) = read_cursor(request.page.after.as_ref())?;
     let limit = i64::try_from(request.page.size()).unwrap_or(i64::MAX);
     let bounds = values![video, transcript, request.stored_before.as_millis(), limit];
-    let found =
-        database.find(NEXT_BODIES, &bounds, |row| Ok((TranscriptKey::decode(row)?, row.take::<bool>(3)?)));
-    let found = found.await?;
+    let found = database.find(NEXT_BODIES, &bounds, decode_next).await?;
     let scanned = found.len();
-    let next = next_cursor(found.last().map(|(key, _)| key), scanned, &request.page);
+    let last = found.last().map(|(name, transcript, _)| (name, *transcript));
+    let next = next_cursor(last, scanned, &request.page);
     let mut compacted = CompactOutcome { scanned: scanned as u64, next, ..CompactOutcome::default() };
 
     let packers = Arc::new(PackerCache::default());
-    let old = found.into_iter().filter_map(|(key, is_old)| is_old.then_some(key));
+    let old = found.into_iter().filter_map(|(.., key)| key);
     let mut results = stream::iter(old)
         .map(|key| compact_one(database, key, Arc::clone(&packers)))
         .buffer_unordered(concurrency());
@@ -181,6 +180,17 @@ pub(super) async fn compact_page<D: Database>(
         }
     }
     Ok(compacted)
+}
+
+/// Decodes a row of [`NEXT_BODIES`]: the name of its video, its transcript, and its key if it is old enough.
+///
+/// One with a malformed name stays as it is: it must not end the compaction of the others.
+fn decode_next(row: &mut Row) -> DbResult<(String, i64, Option<TranscriptKey>)> {
+    let (name, transcript, revision): (String, _, _) = (row.take(0)?, row.take(1)?, row.take(2)?);
+    let is_old: bool = row.take(3)?;
+    let video = if is_old { codec::listed_video(&name) } else { None };
+    let key = video.map(|video| TranscriptKey { video, transcript, revision });
+    Ok((name, transcript, key))
 }
 
 async fn compact_one<D: Database>(

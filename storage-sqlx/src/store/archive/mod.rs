@@ -388,8 +388,7 @@ impl<D: Database> Archive for SqlArchive<D> {
     }
 
     async fn changed_videos(&self, limit: u32) -> Result<Vec<ChangedVideo>> {
-        let limit = values![limit.min(changes::LISTED_MAX)];
-        self.database.find(changes::CHANGED_VIDEOS, &limit, changes::decode).await
+        changes::list(&self.database, changes::CHANGED_VIDEOS, i64::MAX, limit).await
     }
 
     async fn delete_changed_videos(&self, videos: &[ChangedVideo]) -> Result<()> {
@@ -398,8 +397,7 @@ impl<D: Database> Archive for SqlArchive<D> {
     }
 
     async fn unindexed_videos(&self, limit: u32) -> Result<Vec<ChangedVideo>> {
-        let limit = values![limit.min(changes::LISTED_MAX)];
-        self.database.find(changes::UNINDEXED_VIDEOS, &limit, changes::decode).await
+        changes::list(&self.database, changes::UNINDEXED_VIDEOS, i64::MIN, limit).await
     }
 
     async fn newest_change(&self) -> Result<Option<u64>> {
@@ -431,8 +429,9 @@ impl<D: Database> Archive for SqlArchive<D> {
 
     async fn list_withdrawn(&self, page: PageRequest) -> Result<Page<VideoId>> {
         let bounds = values![page.after.as_ref().map_or("", Cursor::as_str), codec::one_more(&page)];
-        let found = self.database.find(LIST_WITHDRAWN, &bounds, |row| Ok(codec::video(row.get(0)?)?)).await?;
-        Ok(Page::cut(found, &page, VideoId::to_string))
+        let found = self.database.find(LIST_WITHDRAWN, &bounds, |row| row.take::<String>(0)).await?;
+        let Page { items, next } = Page::cut(found, &page, String::clone);
+        Ok(Page { items: items.iter().filter_map(|name| codec::listed_video(name)).collect(), next })
     }
 
     async fn stats(&self) -> Result<ArchiveStats> {

@@ -1,5 +1,7 @@
 //! Scans over all transcripts, in pages of keys.
 
+use std::fmt;
+
 use transcript_core::{PageRequest, ids::Cursor, video::VideoId};
 
 use crate::{codec, error::DbResult, sql::Row};
@@ -20,14 +22,14 @@ impl TranscriptKey {
     }
 }
 
-/// The cursor after a page whose last key this is. A full page: there may be more.
-pub(super) fn next_cursor(
-    last: Option<&TranscriptKey>,
+/// The cursor after a page whose last video and transcript these are. A full page: there may be more.
+pub(super) fn next_cursor<V: fmt::Display>(
+    last: Option<(V, i64)>,
     scanned: usize,
     page: &PageRequest,
 ) -> Option<Cursor> {
     let last = last.filter(|_| scanned == page.size());
-    last.map(|key| Cursor::new(format!("{}/{}", key.video, key.transcript)))
+    last.map(|(video, transcript)| Cursor::new(format!("{video}/{transcript}")))
 }
 
 /// How many transcripts are decoded at a time: on half of the cores, because no caller waits for it.

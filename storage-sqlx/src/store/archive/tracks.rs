@@ -94,10 +94,7 @@ pub(super) fn decode(row: &mut Row) -> DbResult<TrackRow> {
 /// has none.
 pub(super) fn decode_listed(row: &mut Row) -> DbResult<(String, i64, Option<TrackRow>)> {
     let (name, id) = (row.get::<&str>(0)?.to_owned(), row.get(1)?);
-    let Ok(video) = codec::video(&name) else {
-        tracing::warn!(%name, "stored video name is malformed, left out of the list");
-        return Ok((name, id, None));
-    };
+    let Some(video) = codec::listed_video(&name) else { return Ok((name, id, None)) };
     let selectors = row.take(6).ok();
     let newest = (row.take(7).unwrap_or_default(), row.take(8).unwrap_or_default());
     Ok((name, id, Some(decode_track(row, video, selectors, newest))))

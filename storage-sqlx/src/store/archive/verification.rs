@@ -250,7 +250,8 @@ pub(super) async fn verify_page<D: Database>(
     });
     let found = found.await?;
     let scanned = found.len();
-    let next = next_cursor(found.last().map(|(key, _)| key), scanned, &request.page);
+    let last = found.last().map(|(key, _)| (&key.video, key.transcript));
+    let next = next_cursor(last, scanned, &request.page);
     let mut results = stream::iter(found)
         .map(|(key, language)| verify_one(database, key, language))
         .buffered(concurrency());
