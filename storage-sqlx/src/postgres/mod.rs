@@ -45,6 +45,7 @@ const MAIN: SchemaPart = SchemaPart {
         10 "0010_store_mail_languages",
         11 "0011_store_paid_amounts",
         12 "0012_count_interruptions",
+        13 "0013_index_due_work",
     ),
 };
 

@@ -66,6 +66,7 @@ const MAIN: FileKind = FileKind {
         18 "0018_store_mail_languages",
         19 "0019_store_paid_amounts",
         20 "0020_count_interruptions",
+        21 "0021_index_due_work",
     ),
 };
 

@@ -94,6 +94,11 @@ async fn query_plan_hot_statements_scan_no_table() {
         check(&main, statements);
     }
     assert_eq!(scans(&main, "SELECT * FROM ledger_pools WHERE spent = 1"), ["SCAN ledger_pools"]);
+    for (statement, index) in jobs::ORDERED_STATEMENTS {
+        let steps = plan(&main, statement.sqlite);
+        assert!(steps[0].contains(&format!(" USING INDEX {index}")), "{steps:?} in {statement:?}");
+        assert_eq!(sorting_steps(&main, statement.sqlite), 0, "{statement:?}");
+    }
 
     let options = SqliteOptions::new(folder.path().join("archive.db"));
     SqliteArchive::open(options.clone()).await.unwrap().close().await;

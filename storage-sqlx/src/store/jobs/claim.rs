@@ -41,7 +41,7 @@ pub(super) const IS_DUE: Statement = sql! {
 };
 /// The due job whose turn it is, of accounts that are not left out. On PostgreSQL it skips jobs that another server
 /// changes.
-const PICK_JOB: Statement = sql! {
+pub(super) const PICK_JOB: Statement = sql! {
     sqlite: due_job!(job_columns!(), "NOT IN (SELECT value FROM json_each($2))"),
     postgres: concat!(due_job!(job_columns!(), "<> ALL ($2)"), " FOR UPDATE SKIP LOCKED"),
 };

@@ -38,7 +38,7 @@ pub(super) const IS_LISTING_DUE: Statement = sql! {
     postgres: due_listing!("1", "unnest($2::TEXT[]) AS busy (value)"),
 };
 /// The job whose turn it is. On PostgreSQL it skips jobs that another server changes.
-const PICK_LISTING: Statement = sql! {
+pub(super) const PICK_LISTING: Statement = sql! {
     sqlite: due_listing!(job_columns!(), "json_each($2) AS busy"),
     postgres: concat!(
         due_listing!(job_columns!(), "unnest($2::TEXT[]) AS busy (value)"),

@@ -124,6 +124,14 @@ pub(crate) const INDEXED_STATEMENTS: [&[&str]; 4] = [
     &events::INDEXED_STATEMENTS,
     &lists::INDEXED_STATEMENTS,
 ];
+/// Statements that read an index in order, up to the first row that fits, for the test of the query plans.
+#[cfg(all(test, feature = "sqlite"))]
+pub(crate) const ORDERED_STATEMENTS: [(Statement, &str); 4] = [
+    (IS_DUE, "jobs_to_claim"),
+    (claim::PICK_JOB, "jobs_to_claim"),
+    (IS_LISTING_DUE, "jobs_to_list"),
+    (lists::PICK_LISTING, "jobs_to_list"),
+];
 
 struct CreateJobTx {
     job: Job,
