@@ -2,3 +2,9 @@
 CREATE INDEX IF NOT EXISTS jobs_to_claim ON jobs (turn, id)
     WHERE due_at IS NOT NULL AND status IN ('queued', 'running', 'cancelled');
 CREATE INDEX IF NOT EXISTS jobs_to_list ON jobs (turn, id) WHERE due_at IS NOT NULL AND status = 'listing';
+
+-- Events that were never leased, and the others, in the order in which they are leased.
+CREATE INDEX IF NOT EXISTS job_events_new ON job_events (due_at, job, number)
+    WHERE due_at IS NOT NULL AND attempts < 1;
+CREATE INDEX IF NOT EXISTS job_events_again ON job_events (due_at, job, number)
+    WHERE due_at IS NOT NULL AND attempts > 0;

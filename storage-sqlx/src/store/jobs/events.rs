@@ -37,17 +37,33 @@ const IS_EVENT_DUE: &str = "SELECT 1 WHERE EXISTS (SELECT 1 FROM job_events WHER
     OR EXISTS (SELECT 1 FROM job_events WHERE due_at > $2)";
 /// Events that are due after `$2`, because a clock was ahead, are due at `$1`.
 const LIMIT_DUE: &str = "UPDATE job_events SET due_at = $1 WHERE due_at > $2";
-/// The next event of an account that has none in transit. On PostgreSQL it skips events that another server leases.
-const PICK_EVENT: Statement = sql! {
-    sqlite: "SELECT e.job, e.number, e.kind, e.created_at, e.account, e.attempts, j.callback_url
-        FROM job_events e CROSS JOIN jobs j ON j.id = e.job WHERE e.due_at <= $1 AND NOT EXISTS (
-            SELECT 1 FROM job_events o WHERE o.account = e.account AND o.leased = 1 AND o.due_at > $1
-        ) ORDER BY e.attempts > 0, e.due_at, e.job, e.number LIMIT 1",
-    postgres: "SELECT e.job, e.number, e.kind, e.created_at, e.account, e.attempts, j.callback_url
-        FROM job_events e JOIN jobs j ON j.id = e.job WHERE e.due_at <= $1 AND NOT EXISTS (
-            SELECT 1 FROM job_events o WHERE o.account = e.account AND o.leased = 1 AND o.due_at > $1
-        ) ORDER BY e.attempts > 0, e.due_at, e.job, e.number LIMIT 1 FOR UPDATE OF e SKIP LOCKED",
-};
+/// The next event after a position, of an account that has none in transit.
+macro_rules! due_event {
+    ($join:literal, $attempts:literal) => {
+        concat!(
+            "SELECT e.job, e.number, e.kind, e.created_at, e.account, e.attempts, j.callback_url, e.due_at
+            FROM job_events e ",
+            $join,
+            " jobs j ON j.id = e.job WHERE e.due_at <= $1 AND e.attempts ",
+            $attempts,
+            " AND (e.due_at, e.job, e.number) > ($2, $3, $4) AND NOT EXISTS (
+                SELECT 1 FROM job_events o WHERE o.account = e.account AND o.leased = 1 AND o.due_at > $1
+            ) ORDER BY e.due_at, e.job, e.number LIMIT 1"
+        )
+    };
+}
+/// New events before those that were leased before: each statement reads an index in order, up to the first that fits.
+/// On PostgreSQL they skip events that another server leases.
+pub(super) const PICK_EVENT: [Statement; 2] = [
+    sql! {
+        sqlite: due_event!("CROSS JOIN", "< 1"),
+        postgres: concat!(due_event!("JOIN", "< 1"), " FOR UPDATE OF e SKIP LOCKED"),
+    },
+    sql! {
+        sqlite: due_event!("CROSS JOIN", "> 0"),
+        postgres: concat!(due_event!("JOIN", "> 0"), " FOR UPDATE OF e SKIP LOCKED"),
+    },
+];
 const LAST_ATTEMPT: &str = "SELECT coalesce(max(attempt), 0) FROM job_event_attempts WHERE event = $1";
 const POSTPONE_EVENT: &str = "UPDATE job_events SET leased = 0, due_at = $3 WHERE job = $1 AND number = $2";
 const LEASE_EVENT: &str = "UPDATE job_events SET attempts = $3, leased = 1, due_at = $4
@@ -78,12 +94,11 @@ pub(super) const DELETE_SECRET: &str = "DELETE FROM webhook_secrets WHERE accoun
 
 /// Frequent statements, for the test of the query plans.
 #[cfg(all(test, feature = "sqlite"))]
-pub(super) const INDEXED_STATEMENTS: [&str; 16] = [
+pub(super) const INDEXED_STATEMENTS: [&str; 15] = [
     COUNT_EVENTS,
     ADD_EVENT,
     IS_EVENT_DUE,
     LIMIT_DUE,
-    PICK_EVENT.sqlite,
     LAST_ATTEMPT,
     POSTPONE_EVENT,
     LEASE_EVENT,
@@ -156,39 +171,51 @@ impl WriteTx for LeaseEventsTx {
 
     async fn run<S: Session>(&self, db: &mut S) -> DbResult<Vec<LeasedEvent>> {
         db.execute(LIMIT_DUE, &due_bounds(self.now)).await?;
-        let mut leased = Vec::new();
-        for _ in 0..LEASES_MAX {
-            if leased.len() == self.limit as usize {
-                break;
+        let (mut leased, mut tries) = (Vec::new(), 0..LEASES_MAX);
+        for pick in PICK_EVENT {
+            // An event in transit is so until the end of the transaction: none before the last one fits now.
+            let (mut due_at, mut job, mut number) = (i64::MIN, String::new(), 0_i64);
+            while leased.len() < self.limit as usize && tries.next().is_some() {
+                let found = {
+                    let after = values![self.now.as_millis(), due_at, &job, number];
+                    db.row(pick, &after).await?
+                };
+                let Some(row) = found else { break };
+                (due_at, job, number) = (row.get(7)?, row.get::<&str>(0)?.to_owned(), row.get(1)?);
+                leased.extend(self.lease(db, row, &job, number).await?);
             }
-            let Some(mut row) = db.row(PICK_EVENT, &values![self.now.as_millis()]).await? else { break };
-            let (job, until) = (row.get::<&str>(0)?.to_owned(), self.lease_until.as_millis());
-            let number = row.get::<i64>(1)?;
-            let mut read = || -> DbResult<_> {
-                Ok((
-                    read_event(&mut row)?,
-                    AccountId::new(row.take::<String>(4)?),
-                    row.take(5)?,
-                    row.take(6)?,
-                ))
-            };
-            let (event, account, leases, callback_url): (_, _, u32, String) = match read() {
-                // It must not stop other events.
-                Err(error) if error.is_damaged() => {
-                    tracing::error!(job, number, ?error, "stored event of a job is unreadable");
-                    let later = self.now.plus(RETRY_PAUSE_MAX).as_millis();
-                    db.execute(POSTPONE_EVENT, &values![&job, number, later]).await?;
-                    continue;
-                }
-                event => event?,
-            };
-            let lease = leases.saturating_add(1);
-            db.execute(LEASE_EVENT, &values![&job, number, lease, until]).await?;
-            let mut last = db.only_row(LAST_ATTEMPT, &values![stored_id(&event)]).await?;
-            let attempt = last.take::<u32>(0)?.saturating_add(1);
-            leased.push(LeasedEvent { event, account, callback_url, lease, attempt });
         }
         Ok(leased)
+    }
+}
+
+impl LeaseEventsTx {
+    /// Leases an event in a row of [`PICK_EVENT`]. One that cannot be decoded is due later.
+    async fn lease<S: Session>(
+        &self,
+        db: &mut S,
+        mut row: Row,
+        job: &str,
+        number: i64,
+    ) -> DbResult<Option<LeasedEvent>> {
+        let mut read = || -> DbResult<_> {
+            Ok((read_event(&mut row)?, AccountId::new(row.take::<String>(4)?), row.take(5)?, row.take(6)?))
+        };
+        let (event, account, leases, callback_url): (_, _, u32, String) = match read() {
+            // It must not stop other events.
+            Err(error) if error.is_damaged() => {
+                tracing::error!(job, number, ?error, "stored event of a job is unreadable");
+                let later = self.now.plus(RETRY_PAUSE_MAX).as_millis();
+                db.execute(POSTPONE_EVENT, &values![job, number, later]).await?;
+                return Ok(None);
+            }
+            event => event?,
+        };
+        let lease = leases.saturating_add(1);
+        db.execute(LEASE_EVENT, &values![job, number, lease, self.lease_until.as_millis()]).await?;
+        let mut last = db.only_row(LAST_ATTEMPT, &values![stored_id(&event)]).await?;
+        let attempt = last.take::<u32>(0)?.saturating_add(1);
+        Ok(Some(LeasedEvent { event, account, callback_url, lease, attempt }))
     }
 }
 

@@ -126,11 +126,13 @@ pub(crate) const INDEXED_STATEMENTS: [&[&str]; 4] = [
 ];
 /// Statements that read an index in order, up to the first row that fits, for the test of the query plans.
 #[cfg(all(test, feature = "sqlite"))]
-pub(crate) const ORDERED_STATEMENTS: [(Statement, &str); 4] = [
+pub(crate) const ORDERED_STATEMENTS: [(Statement, &str); 6] = [
     (IS_DUE, "jobs_to_claim"),
     (claim::PICK_JOB, "jobs_to_claim"),
     (IS_LISTING_DUE, "jobs_to_list"),
     (lists::PICK_LISTING, "jobs_to_list"),
+    (events::PICK_EVENT[0], "job_events_new"),
+    (events::PICK_EVENT[1], "job_events_again"),
 ];
 
 struct CreateJobTx {
