@@ -167,7 +167,7 @@ async fn spend_lost_reply_is_not_reported_as_without_effect() {
 }
 
 /// Waits until a transaction waits for a lock.
-async fn wait_for_lock_waiter(watcher: &mut sqlx::PgConnection) {
+pub(crate) async fn wait_for_lock_waiter(watcher: &mut sqlx::PgConnection) {
     wait_for_lock_waiters(watcher, 1).await;
 }
 

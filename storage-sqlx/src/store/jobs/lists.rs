@@ -51,7 +51,7 @@ const FIND_LISTING: &str =
     "SELECT claims, position, attempts, failing_since, open_claims FROM job_lists WHERE job = $1";
 /// Counts a claim of a page that was read from its row.
 const COUNT_CLAIM: &str = "UPDATE job_lists SET open_claims = $2, failing_since = $3 WHERE job = $1";
-pub(super) const EXTEND_LISTING: &str = "UPDATE jobs SET due_at = $3 WHERE id = $1 AND status = 'listing'
+const EXTEND_LISTING: &str = "UPDATE jobs SET due_at = $3 WHERE id = $1 AND status = 'listing'
     AND EXISTS (SELECT 1 FROM job_lists WHERE job = $1 AND claims = $2)";
 /// Ends a claim: a later effect of it is void. `$6` is the time until the page is due.
 const END_CLAIM: &str = "UPDATE job_lists SET claims = claims + 1, attempts = attempts + $3, open_claims = 0,
@@ -138,6 +138,25 @@ fn read_listing(job: Job, row: Option<Row>) -> DbResult<ClaimedListing> {
         interruptions: row.take(4)?,
         failing_since: row.take::<Option<i64>>(3)?.map(Timestamp::from_millis),
     })
+}
+
+/// Extends the claim of a page.
+///
+/// It locks the job first: one statement would wait for the end of the claim, still find the claim in its snapshot, and
+/// replace the due time of the next page.
+pub(super) struct ExtendListingTx {
+    pub(super) claim: ListingClaim,
+    pub(super) lease_until: Timestamp,
+}
+
+impl WriteTx for ExtendListingTx {
+    type Outcome = bool;
+
+    async fn run<S: Session>(&self, db: &mut S) -> DbResult<bool> {
+        let Some(job) = lock_job(db, &self.claim.job).await? else { return Ok(false) };
+        let row = values![job.id.as_str(), column(self.claim.number)?, self.lease_until.as_millis()];
+        Ok(db.execute(EXTEND_LISTING, &row).await? > 0)
+    }
 }
 
 /// Ends the claim of a page.

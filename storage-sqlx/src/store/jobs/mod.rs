@@ -23,7 +23,7 @@ use claim::{
     next_due,
 };
 use events::{DELETE_SECRET, END_DELIVERIES, change_job, delete_events, record_event};
-use lists::{CLOSE_LIST, ClaimListingTx, END_FAILURES, EXTEND_LISTING, EndListingTx, IS_LISTING_DUE};
+use lists::{CLOSE_LIST, ClaimListingTx, END_FAILURES, EndListingTx, ExtendListingTx, IS_LISTING_DUE};
 use rows::{
     FIND_JOB, find_readable, insert_job, job_columns, lock_job, read_due_job, read_job, read_listed_item,
     read_listed_job, take_number, update_job,
@@ -422,8 +422,7 @@ impl<D: Database, Q: Queues> JobStore for Store<D, Q> {
     }
 
     async fn extend_listing(&self, claim: &ListingClaim, lease_until: Timestamp) -> Result<bool> {
-        let row = values![claim.job.as_str(), column(claim.number)?, lease_until.as_millis()];
-        Ok(self.database.execute(EXTEND_LISTING, &row).await? > 0)
+        self.database.run(ExtendListingTx { claim: claim.clone(), lease_until }).await
     }
 
     async fn end_listing(
