@@ -4,6 +4,7 @@ use transcript_core::archive::{Archive, VectorsKey};
 
 use crate::{
     common::cold::{found, speech},
+    disconnect::wait_for_lock_waiter,
     opening::foreign_connection,
 };
 
@@ -33,5 +34,23 @@ async fn archive_version_5_stores_vectors_after_upgrade() {
     assert_eq!(other.vectors(&key).await.unwrap(), Some(vectors));
     one.delete(&kept.video).await.unwrap();
     let left = sqlx::query("SELECT video FROM vectors").fetch_optional(&mut connection).await.unwrap();
+    assert!(left.is_none());
+}
+
+/// The transcript of vectors is deleted while they are put: they are not stored, and no call fails.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn vectors_of_deleted_transcript_are_not_stored() {
+    let (archive, database) = crate::archive().await;
+    let kept = speech(1);
+    let stored = archive.put(kept.clone()).await.unwrap();
+    let (mut other, mut watcher) = (foreign_connection(&database).await, foreign_connection(&database).await);
+    let deleted = "BEGIN; DELETE FROM wishes; DELETE FROM transcripts";
+    sqlx::raw_sql(deleted).execute(&mut other).await.unwrap();
+    let key = VectorsKey { video: kept.video, content_sha256: stored.content_sha256, texts_sha256: [7; 32] };
+    let putting = tokio::spawn(async move { archive.put_vectors(&key, vec![3; 70]).await });
+    wait_for_lock_waiter(&mut watcher).await;
+    sqlx::raw_sql("COMMIT").execute(&mut other).await.unwrap();
+    putting.await.unwrap().unwrap();
+    let left = sqlx::query("SELECT video FROM vectors").fetch_optional(&mut watcher).await.unwrap();
     assert!(left.is_none());
 }

@@ -335,7 +335,7 @@ impl<D: Database> Archive for SqlArchive<D> {
     }
 
     async fn put_vectors(&self, key: &VectorsKey, vectors: Vec<u8>) -> Result<()> {
-        vectors::put(&self.database, key, &vectors).await
+        vectors::put(&self.database, key, vectors).await
     }
 
     async fn acquire_lease(&self, lease: FetchLease) -> Result<LeaseOutcome> {

@@ -8,7 +8,10 @@ use transcript_core::{
     archive::{VectorsKey, check_vectors},
 };
 
-use crate::sql::{Database, Statement, sql, values};
+use crate::{
+    error::DbResult,
+    sql::{Database, Session, Statement, WriteTx, sql, values},
+};
 
 /// The vectors of a transcript that is not withdrawn.
 const FIND: Statement = sql! {
@@ -60,9 +63,25 @@ pub(super) async fn find<D: Database>(database: &D, key: &VectorsKey) -> Result<
 }
 
 /// Stores vectors; see [`transcript_core::archive::Archive::put_vectors`].
-pub(super) async fn put<D: Database>(database: &D, key: &VectorsKey, vectors: &[u8]) -> Result<()> {
-    check_vectors(vectors)?;
-    let row = values![key.video.to_string(), &key.content_sha256, &key.texts_sha256[..], vectors];
-    database.execute(PUT, &row).await?;
-    Ok(())
+pub(super) async fn put<D: Database>(database: &D, key: &VectorsKey, vectors: Vec<u8>) -> Result<()> {
+    check_vectors(&vectors)?;
+    database.run(PutVectorsTx { key: key.clone(), vectors }).await
+}
+
+/// Adds vectors, in a transaction: with the snapshot of a transaction, PostgreSQL reports a conflict if the transcript
+/// is deleted at the same time, and the repetition finds none. A statement alone would violate the foreign key.
+struct PutVectorsTx {
+    key: VectorsKey,
+    vectors: Vec<u8>,
+}
+
+impl WriteTx for PutVectorsTx {
+    type Outcome = ();
+
+    async fn run<S: Session>(&self, db: &mut S) -> DbResult<()> {
+        let VectorsKey { video, content_sha256, texts_sha256 } = &self.key;
+        let row = values![video.to_string(), content_sha256, &texts_sha256[..], &self.vectors];
+        db.execute(PUT, &row).await?;
+        Ok(())
+    }
 }
