@@ -38,7 +38,7 @@ const LOAD_OVERDUE_OF_WALLET: &str = "SELECT h.id, h.state, h.expires_at, h.memo
     FROM ledger_open o JOIN ledger_holds h ON h.id = o.hold
     WHERE o.wallet = ?1 AND o.expires_at <= ?2";
 const LOAD_OVERDUE: &str = "SELECT id, state, expires_at, memo, legs FROM ledger_holds
-    WHERE state = 'open' AND expires_at <= ?1 ORDER BY expires_at, id LIMIT ?2";
+    WHERE state = 'open' AND expires_at <= ?1 AND (expires_at, id) > (?3, ?4) ORDER BY expires_at, id LIMIT ?2";
 const LOAD_TRANSFER: &str = "SELECT id, kind, wallet, of_grant, amount, taken, shortfall
     FROM ledger_transfers WHERE id = ?1";
 const LOAD_POOL: &str =
@@ -146,22 +146,41 @@ async fn load<S: Session>(db: &mut S, keys: &RowKeys<'_>) -> DbResult<LoadedRows
 
 /// Loads the named hold and the overdue ones, each once.
 async fn load_holds<S: Session>(db: &mut S, keys: &RowKeys<'_>) -> DbResult<Vec<HoldRow>> {
-    let mut rows = Vec::new();
+    let mut rows: Vec<Row> = Vec::new();
     if let Some(id) = keys.hold {
         rows.extend(db.row(LOAD_HOLD, &values![id]).await?);
     }
     for wallet in &keys.wallets {
         rows.extend(db.rows(LOAD_OVERDUE_OF_WALLET, &values![*wallet, keys.now]).await?);
     }
-    if keys.limit > 0 {
-        rows.extend(db.rows(LOAD_OVERDUE, &values![keys.now, keys.limit]).await?);
-    }
+    let mut holds = rows.iter_mut().map(hold).collect::<DbResult<Vec<_>>>()?;
+    holds.extend(load_overdue(db, keys).await?);
     let mut ids = BTreeSet::new();
-    let mut holds = Vec::with_capacity(rows.len());
-    for mut row in rows {
-        let hold = hold(&mut row)?;
-        if ids.insert(hold.id.clone()) {
-            holds.push(hold);
+    holds.retain(|hold| ids.insert(hold.id.clone()));
+    Ok(holds)
+}
+
+/// Loads overdue holds of any wallet.
+///
+/// One that cannot be decoded is logged, and the next one is loaded instead: it must not stop the expiry of others.
+async fn load_overdue<S: Session>(db: &mut S, keys: &RowKeys<'_>) -> DbResult<Vec<HoldRow>> {
+    let (mut holds, mut missing) = (Vec::new(), keys.limit);
+    let (mut expires_at, mut id) = (i64::MIN, String::new());
+    while missing > 0 {
+        let rows = {
+            let bounds = values![keys.now, missing, expires_at, &id];
+            db.rows(LOAD_OVERDUE, &bounds).await?
+        };
+        missing = 0;
+        for mut row in rows {
+            (expires_at, id) = (row.get(2)?, row.get::<&str>(0)?.to_owned());
+            match hold(&mut row) {
+                Err(error) if error.is_damaged() => {
+                    tracing::error!(hold = %id, ?error, "overdue hold is unreadable");
+                    missing += 1;
+                }
+                hold => holds.push(hold?),
+            }
         }
     }
     Ok(holds)

@@ -6,6 +6,7 @@ pub(crate) mod cold;
 mod concurrency;
 #[macro_use]
 mod conformance;
+mod holds;
 mod jobs;
 mod outbox;
 pub(crate) mod words;

@@ -72,6 +72,9 @@ async fn search_index()
     (Arc::new(storage_sqlx::PostgresSearchIndex::of_archive(&archive)), (archive, database))
 }
 
+/// What makes the row of a hold unreadable.
+const DAMAGED_HOLD: &str = "amounts = '{-1}'";
+
 /// Runs statements on another connection to the database of the store.
 async fn run_on_store(database: &TestDatabase<'_>, statements: &str) {
     let mut connection = opening::foreign_connection(database).await;

@@ -54,6 +54,9 @@ async fn search_index() -> (Arc<storage_sqlx::SqliteSearchIndex>, TempDir) {
     (Arc::new(storage_sqlx::SqliteSearchIndex::open(options).await.unwrap()), folder)
 }
 
+/// What makes the row of a hold unreadable.
+const DAMAGED_HOLD: &str = "legs = 'damaged'";
+
 /// Runs statements on another connection to the file of the store.
 async fn run_on_store(folder: &TempDir, statements: &str) {
     opening::run(&folder.path().join("verbatim.db"), statements);

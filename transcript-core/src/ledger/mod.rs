@@ -136,7 +136,7 @@ pub trait Ledger: fmt::Debug + Send + Sync + 'static {
     /// Expires overdue holds, at most `limit`, the longest overdue first; returns their number.
     ///
     /// **Behaviour**: a hold is overdue if its expiry is at or before `now`. Its held amounts are returned. Several
-    /// servers may call this at once.
+    /// servers may call this at once. One that cannot be read is left as it is, and delays no other one.
     async fn expire(&self, now: Timestamp, limit: u32) -> Result<u32>;
 
     /// Shortens the open holds with an amount that end after `latest`: they end at `latest`.

@@ -11,7 +11,7 @@ use transcript_core::{
 use super::rows;
 use crate::{
     codec::column,
-    error::{DbResult, corrupt},
+    error::{DbError, DbResult, corrupt},
     postgres::{
         database::BoundQuery,
         text::{decode, encode, read},
@@ -102,31 +102,51 @@ pub(in crate::postgres) struct LoadedRows {
 }
 
 /// Loads the rows of all steps, and those that admit charges.
+///
+/// Of the overdue holds of any wallet, one that cannot be decoded is logged, and another one is loaded instead: it must
+/// not stop the expiry of others.
 pub(in crate::postgres) async fn load(
     db: &mut PgConnection,
     steps: &[RowKeys<'_>],
     charges: &[AdmissionKeys<'_>],
 ) -> DbResult<LoadedRows> {
+    // Only a step that runs alone, and names no hold or wallet, expires holds of any wallet.
+    let limit = steps.first().map_or(0, |keys| i64::from(keys.limit));
+    let mut holds_max = limit;
+    loop {
+        let rows = query(steps, charges, holds_max)?.fetch_all(&mut *db).await?;
+        let mut unreadable = Vec::new();
+        let loaded = LoadedRows::from_rows(&rows, (limit > 0).then_some(&mut unreadable))?;
+        let needed = limit.saturating_add(i64::try_from(unreadable.len()).unwrap_or(i64::MAX));
+        if needed <= holds_max {
+            for (hold, error) in unreadable {
+                tracing::error!(hold, ?error, "overdue hold is unreadable");
+            }
+            return Ok(loaded);
+        }
+        holds_max = needed;
+    }
+}
+
+/// [`LOAD`] with its values, for at most `holds_max` overdue holds of any wallet.
+fn query(steps: &[RowKeys<'_>], charges: &[AdmissionKeys<'_>], holds_max: i64) -> DbResult<BoundQuery> {
     let overdue = || steps.iter().flat_map(|keys| keys.wallets.iter().map(|wallet| (*wallet, keys.now)));
     let (wallets, buckets): (Vec<String>, Vec<String>) = steps
         .iter()
         .flat_map(|keys| &keys.pools)
         .map(|(wallet, bucket)| (encode(wallet), encode(bucket)))
         .unzip();
-    // Only a step that runs alone expires holds of any wallet.
-    let (now, limit) = steps.first().map_or((0, 0), |keys| (keys.now, keys.limit));
     let statement = sqlx::query(LOAD)
         .bind(steps.iter().filter_map(|keys| keys.hold.map(encode)).collect::<Vec<_>>())
         .bind(overdue().map(|(wallet, _)| encode(wallet)).collect::<Vec<_>>())
         .bind(overdue().map(|(_, now)| now).collect::<Vec<_>>())
-        .bind(now)
-        .bind(i64::from(limit))
+        .bind(steps.first().map_or(0, |keys| keys.now))
+        .bind(holds_max)
         .bind(steps.iter().flat_map(|keys| &keys.transfers).map(|id| encode(id)).collect::<Vec<_>>())
         .bind(wallets)
         .bind(buckets)
         .bind(charges.iter().map(|charge| encode(charge.bucket)).collect::<Vec<_>>());
-    let statement = with_keys(statement, charges)?;
-    LoadedRows::from_rows(&statement.fetch_all(db).await?)
+    with_keys(statement, charges)
 }
 
 /// Binds the keys of charges.
@@ -158,7 +178,8 @@ pub(in crate::postgres) async fn lock(
 }
 
 impl LoadedRows {
-    fn from_rows(rows: &[PgRow]) -> DbResult<Self> {
+    /// Decodes rows of [`LOAD`]. With a list, it receives the holds that cannot be decoded.
+    fn from_rows(rows: &[PgRow], mut unreadable: Option<&mut Vec<(String, DbError)>>) -> DbResult<Self> {
         let mut loaded = Self::default();
         let (mut holds, mut pools, mut transfers) =
             (Vec::<HoldRow>::new(), Vec::<PoolRow>::new(), Vec::<TransferRow>::new());
@@ -166,7 +187,13 @@ impl LoadedRows {
         for row in rows {
             match row.try_get(11)? {
                 "hold" => {
-                    let hold = rows::hold(row)?;
+                    let hold = match (rows::hold(row), &mut unreadable) {
+                        (Err(error), Some(unreadable)) if error.is_damaged() => {
+                            unreadable.push((read(row, 0)?, error));
+                            continue;
+                        }
+                        (hold, _) => hold?,
+                    };
                     if loaded.hold_ids.insert(hold.id.clone()) {
                         holds.push(hold);
                     }
