@@ -169,19 +169,18 @@ impl FetchPayment {
     pub(super) async fn deliver(&self, hold: HoldGuard, payment: DeliveryPayment) {
         let mut shared = self.prepaid_delivery().filter(|_| payment == DeliveryPayment::PrepaidFirst);
         *self.lock() = FetchState::Ended;
-        let is_transcript = self.key.route == V1Endpoint::Transcript;
         let prepaid = lock(&self.prepaid).take();
         if let Some(record) = prepaid {
-            let memo = is_transcript.then(|| Memo::Transcript(self.key.video.clone()).to_string());
-            match (self.delivery.remove(record, memo.clone()).await, memo) {
-                (Some(true), Some(memo)) => {
-                    // The hold pays for the request that used it while this one fetched.
+            let memo = Memo::Transcript(self.key.video.clone()).to_string();
+            match self.delivery.remove(record, memo.clone()).await {
+                Some(true) => {
+                    // Another request got a transcript with it while this one fetched, also if this is a question.
                     hold.settle_in_full().await;
                     return self.delivery.charge_again(&memo).await;
                 }
+                Some(false) => {}
                 // It may still be open: this request must not use what its own hold pays for.
-                (None, _) => shared = None,
-                _ => {}
+                None => shared = None,
             }
         }
         match shared {

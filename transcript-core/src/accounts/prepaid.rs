@@ -33,14 +33,14 @@ const ANY_LANGUAGE: &str = "any language";
 /// Outcome of using a prepaid delivery.
 #[derive(Debug)]
 pub(super) enum Consumption {
-    /// The delivery is prepaid.
-    Used,
+    /// The delivery is prepaid, under this name.
+    Used(String),
     /// It is not prepaid.
     Missing,
     /// The ledger did not respond, and nothing is used.
     Unread(Error),
-    /// The ledger did not respond, and this end of a prepaid delivery may be stored.
-    Unknown(Box<PrepaidEnd>, Error),
+    /// The ledger did not respond, and this end of a prepaid delivery with this name may be stored.
+    Unknown(String, Box<PrepaidEnd>, Error),
 }
 
 /// A recorded prepaid delivery.
@@ -163,9 +163,11 @@ impl PrepaidDelivery {
                 };
                 let end = self.end_of(record);
                 match self.end(policy, &end).await {
-                    Ok(true) => return Consumption::Used,
+                    Ok(true) => return Consumption::Used(name.to_owned()),
                     Ok(false) => {}
-                    Err(error) => return Consumption::Unknown(Box::new(end), error),
+                    Err(error) => {
+                        return Consumption::Unknown(name.to_owned(), Box::new(end), error);
+                    }
                 }
             }
         }
@@ -215,15 +217,17 @@ impl PrepaidDelivery {
 
     /// As [`Self::consume`], for a response that is not sent unless the outcome is known.
     ///
+    /// Returns the used delivery, for [`Self::give_back`] if the response fails.
+    ///
     /// # Errors
     /// The ledger's: what may be used is returned.
-    pub(super) async fn consume_certainly(&self) -> Result<bool> {
+    pub(super) async fn consume_certainly(&self) -> Result<Option<Self>> {
         match self.consume().await {
-            Consumption::Used => Ok(true),
-            Consumption::Missing => Ok(false),
+            Consumption::Used(name) => Ok(Some(Self { name, ..self.clone() })),
+            Consumption::Missing => Ok(None),
             Consumption::Unread(error) => Err(error),
-            Consumption::Unknown(end, error) => {
-                let delivery = self.clone();
+            Consumption::Unknown(name, end, error) => {
+                let delivery = Self { name, ..self.clone() };
                 self.detach(async move {
                     match delivery.end(delivery.options().hold_policy(), &end).await {
                         Ok(true) => delivery.give_back().await,
@@ -241,7 +245,7 @@ impl PrepaidDelivery {
     /// If that is unknown, it returns `false`, and the hold stays open until the ledger responds again.
     pub(super) async fn charge_unless_prepaid(&self, hold: HoldGuard, spent: Vec<u64>) -> bool {
         match self.consume().await {
-            Consumption::Used => hold.release().await,
+            Consumption::Used(_) => hold.release().await,
             Consumption::Missing => {
                 hold.settle(spent).await;
                 return true;
@@ -254,19 +258,19 @@ impl PrepaidDelivery {
     async fn charge_later(self, hold: HoldGuard, spent: Vec<u64>, unknown: Consumption) {
         let policy = self.options().hold_policy();
         let used = match unknown {
-            Consumption::Unknown(end, _) => self.end(policy, &end).await,
+            Consumption::Unknown(_, end, _) => self.end(policy, &end).await,
             _ => Ok(false),
         };
         let consumption = match used {
-            Ok(true) => Consumption::Used,
+            Ok(true) => return hold.release().await,
             // Another delivery used that one.
             Ok(false) => self.consume_within(policy).await,
             Err(error) => Consumption::Unread(error),
         };
         match consumption {
-            Consumption::Used => hold.release().await,
+            Consumption::Used(_) => hold.release().await,
             Consumption::Missing => hold.settle(spent).await,
-            Consumption::Unread(error) | Consumption::Unknown(_, error) => {
+            Consumption::Unread(error) | Consumption::Unknown(_, _, error) => {
                 tracing::warn!(hold = %hold.id(), %error, "delivery not charged");
                 hold.release().await;
             }
@@ -304,19 +308,18 @@ impl PrepaidDelivery {
 
     /// Removes the prepaid delivery of a request that delivers; returns whether another request used it before.
     ///
-    /// `None` if that is unknown: a task goes on. It charges the request again if the delivery was used and the request
-    /// has the memo of a transcript.
-    pub(super) async fn remove(&self, record: PrepaidRecord, memo: Option<String>) -> Option<bool> {
+    /// `None` if that is unknown: a task goes on. It charges a transcript, with this memo, if the delivery was used.
+    pub(super) async fn remove(&self, record: PrepaidRecord, memo: String) -> Option<bool> {
         let end = self.end_of(record);
         if let Ok(is_unused) = self.end(self.options().request_policy(), &end).await {
             return Some(!is_unused);
         }
         let delivery = self.clone();
         self.detach(async move {
-            match (delivery.end(delivery.options().hold_policy(), &end).await, memo) {
-                (Ok(false), Some(memo)) => delivery.charge_again(&memo).await,
-                (Ok(_), _) => {}
-                (Err(error), _) => log_failure!(warn, [%error], "prepaid delivery not removed"),
+            match delivery.end(delivery.options().hold_policy(), &end).await {
+                Ok(false) => delivery.charge_again(&memo).await,
+                Ok(true) => {}
+                Err(error) => log_failure!(warn, [%error], "prepaid delivery not removed"),
             }
         });
         None

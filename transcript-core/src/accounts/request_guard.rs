@@ -39,8 +39,8 @@ struct GuardedResources {
     fetch: Option<Arc<FetchPayment>>,
     /// The delivery of an archived transcript, if it may be prepaid.
     prepaid: Option<Box<PrepaidDelivery>>,
-    /// Whether the response has used the prepaid delivery in place of a hold.
-    is_consumed: bool,
+    /// The prepaid delivery that the response has used in place of a hold.
+    consumed: Option<Box<PrepaidDelivery>>,
     /// What pays for the response, once it is stored.
     payment: DeliveryPayment,
     /// Whether the call is charged if the client disconnects; see [`RequestGuard::served`].
@@ -116,8 +116,8 @@ impl GuardedResources {
             (Some(hold), None) => hold.release().await,
             (None, _) => {}
         }
-        if let Some(prepaid) = self.prepaid.filter(|_| self.is_consumed) {
-            prepaid.give_back().await;
+        if let Some(consumed) = self.consumed {
+            consumed.give_back().await;
         }
         if let Some(lease) = self.lease {
             lease.release().await;
@@ -303,7 +303,7 @@ impl RequestGuard {
             return self.hold_or_consume(cost, memo).await.map(Some);
         }
         if let Some(prepaid) = &self.resources.prepaid
-            && prepaid.consume_certainly().await.map_err(V1Error::from_store_error)?
+            && prepaid.consume_certainly().await.map_err(V1Error::from_store_error)?.is_some()
         {
             return Ok(self.credits_left().await.ok());
         }
@@ -316,10 +316,10 @@ impl RequestGuard {
         let (Err(V1Error::PaymentRequired { .. }), Some(prepaid)) = (&held, &self.resources.prepaid) else {
             return held;
         };
-        if !prepaid.consume_certainly().await.map_err(V1Error::from_store_error)? {
+        let Some(consumed) = prepaid.consume_certainly().await.map_err(V1Error::from_store_error)? else {
             return held;
-        }
-        self.resources.is_consumed = true;
+        };
+        self.resources.consumed = Some(Box::new(consumed));
         self.credits_left().await
     }
 

@@ -2,7 +2,7 @@
 
 use tokio::{runtime::Handle, time::timeout};
 use transcript_core::{
-    accounts::{ChatParams, V1Endpoint},
+    accounts::{ChatParams, V1Admission, V1Endpoint},
     chat::Chat,
     supplier::SupplyReason,
 };
@@ -320,15 +320,20 @@ fn request_for_english_leaves_hold_of_request_for_any_language() {
     });
 }
 
-/// Sends a question whose client disconnects after two of the five seconds of the fetch, and lets the fetch end.
-async fn abandon_question(life: &ProcessLife, account: &SimAccount, language: &'static str) {
-    script_captions(life, &[SupplierStep::give(&[language]).after(Duration::from_secs(5))]);
+/// Sends a question; returns whether it was answered within these seconds, after which its client disconnects.
+async fn is_answered(life: &ProcessLife, account: &SimAccount, seconds: u64) -> bool {
     let guard = account.admit_unkeyed(&life.accounts[0], V1Endpoint::Chat).await.unwrap();
     let (video_id, message) = (video().id().to_owned(), "How long?".to_owned());
     let params = ChatParams { video_id, message, history: Vec::new() };
     let chat = Chat::extractive(Handle::current());
     let answer = life.accounts[0].delivery.chat(guard, &chat, params, |_| (reply("answer"), ()));
-    assert!(timeout(Duration::from_secs(2), answer).await.is_err());
+    timeout(Duration::from_secs(seconds), answer).await.is_ok_and(|answer| answer.is_ok())
+}
+
+/// Sends a question whose client disconnects after two of the five seconds of the fetch, and lets the fetch end.
+async fn abandon_question(life: &ProcessLife, account: &SimAccount, language: &'static str) {
+    script_captions(life, &[SupplierStep::give(&[language]).after(Duration::from_secs(5))]);
+    assert!(!is_answered(life, account, 2).await);
     advance(10).await;
 }
 
@@ -369,6 +374,45 @@ fn abandoned_question_prepays_transcript_in_any_language() {
             end_all(&life).await;
         });
     }
+}
+
+/// The credit of a question that still fetches pays for one delivery: a transcript, or its answer.
+#[test]
+fn question_after_use_of_its_prepaid_transcript_costs_a_credit() {
+    SimWorld::new(with_credits([6, 0, 0, 0])).run_process(1, None, |life| async move {
+        let account = new_account(&life).await;
+        script_captions(&life, &[SupplierStep::give_one_of(&["fr", "en"])]);
+        let french = PaidRequest { lang: Some("fr"), ..request(&life, &account, None) };
+        assert_eq!(french.send(None).await, Some(AccountAnswer::New { from_cache: false, left: Some(5) }));
+        script_captions(&life, &[SupplierStep::give(&["en"]).after(Duration::from_secs(9))]);
+        assert!(!is_answered(&life, &account, 2).await);
+        advance(1).await;
+        assert_eq!(french.send(None).await, Some(AccountAnswer::New { from_cache: true, left: Some(4) }));
+        assert!(is_answered(&life, &account, 20).await);
+        advance(10).await;
+        assert_eq!((fetch_count(&life, &video()), remaining(&life, &account).await), (2, 3));
+        end_all(&life).await;
+    });
+}
+
+/// A response that is not delivered gives the prepaid transcript back as it was: in any language.
+#[test]
+fn undelivered_response_returns_prepaid_transcript_in_any_language() {
+    SimWorld::new(with_credits([2, 0, 0, 0])).run_process(1, None, |life| async move {
+        let account = new_account(&life).await;
+        script_captions(&life, &[SupplierStep::give_one_of(&["fr", "en"])]);
+        let french = PaidRequest { lang: Some("fr"), ..request(&life, &account, None) };
+        assert_eq!(french.send(None).await, Some(AccountAnswer::New { from_cache: false, left: Some(1) }));
+        abandon_question(&life, &account, "en").await;
+        let admitted = account.admit(&life.accounts[0], V1Endpoint::Transcript, Some("k"), "fr").await;
+        let Ok(V1Admission::Admitted(guard)) = admitted else { panic!("not admitted") };
+        let params = TranscriptParams { lang: Some("fr".to_owned()), ..by_id(&video()) };
+        drop(life.accounts[0].delivery.transcript(*guard, params).await.unwrap());
+        advance(1).await;
+        let answer = call(&life, &account, video()).await;
+        assert_eq!(answer, AccountAnswer::New { from_cache: true, left: Some(0) });
+        end_all(&life).await;
+    });
 }
 
 #[test]
