@@ -112,7 +112,7 @@ impl ArchiveTools {
         Ok(Page { items, next })
     }
 
-    /// Returns how many archived videos no list has: their rows are damaged, or of a later version of this library.
+    /// Returns how many archived or withdrawn videos no list has: their rows are damaged, or of a later version.
     ///
     /// It is 0 if the archive does not count its videos. A difference is counted again, and the lower number returned,
     /// because videos may be fetched and deleted at the same time.
@@ -142,8 +142,17 @@ impl ArchiveTools {
             let Some(next) = tracks.next else { break };
             page = PageRequest { after: Some(next), ..PageRequest::first() };
         }
+        let (mut page, mut withdrawn) = (PageRequest::first(), 0_u64);
+        loop {
+            let found = self.archive.list_withdrawn(page).await?;
+            withdrawn += found.items.len() as u64;
+            let Some(next) = found.next else { break };
+            page = PageRequest { after: Some(next), ..PageRequest::first() };
+        }
         let Ok(after) = self.archive.stats().await else { return Ok(0) };
-        Ok(before.videos.min(after.videos).saturating_sub(listed))
+        let archived = before.videos.min(after.videos).saturating_sub(listed);
+        // A withdrawn video may be archived, too.
+        Ok(archived.max(before.withdrawn.min(after.withdrawn).saturating_sub(withdrawn)))
     }
 
     /// Returns all archived transcripts of a video, also those that cannot be read; none of a withdrawn one.

@@ -110,25 +110,27 @@ impl<D> SqlSearchIndex<D> {
     }
 }
 
-impl<D: Database> SqlSearchIndex<D> {
-    /// The first candidates of a request, at most `limit`.
-    async fn read_candidates(&self, request: &CandidateRequest, limit: u32) -> Result<Vec<CandidateRow>> {
-        let query = request.query.clone().with_months();
-        let (after, before) = (query.after, query.before);
-        let query = if D::IS_REMOTE { expression::tsquery(&query) } else { expression::fts5(&query) };
-        let parameters = values![
-            query,
-            after.map_or(i64::MIN, Timestamp::as_millis),
-            before.map_or(i64::MAX, Timestamp::as_millis),
-            limit,
-            MATCHES_MAX,
-        ];
-        let statement = match request.sort {
-            SearchSort::Relevance => BY_RELEVANCE,
-            SearchSort::Date => BY_DATE,
-        };
-        self.database.find(statement, &parameters, CandidateRow::decode).await
-    }
+/// The first candidates of a request, at most `limit`.
+async fn read_candidates<D: Database>(
+    database: &D,
+    request: &CandidateRequest,
+    limit: u32,
+) -> Result<Vec<CandidateRow>> {
+    let query = request.query.clone().with_months();
+    let (after, before) = (query.after, query.before);
+    let query = if D::IS_REMOTE { expression::tsquery(&query) } else { expression::fts5(&query) };
+    let parameters = values![
+        query,
+        after.map_or(i64::MIN, Timestamp::as_millis),
+        before.map_or(i64::MAX, Timestamp::as_millis),
+        limit,
+        MATCHES_MAX,
+    ];
+    let statement = match request.sort {
+        SearchSort::Relevance => BY_RELEVANCE,
+        SearchSort::Date => BY_DATE,
+    };
+    database.find(statement, &parameters, CandidateRow::decode).await
 }
 
 /// A row of [`BY_RELEVANCE`] or [`BY_DATE`].
@@ -155,15 +157,19 @@ impl CandidateRow {
     }
 }
 
-fn decode_track(row: &mut Row) -> DbResult<IndexedTrack> {
-    let (video, selector): (String, String) = (row.take(0)?, row.take(1)?);
-    Ok(IndexedTrack {
-        video: codec::video(&video)?,
+/// The position of a track in the list, and the track: `None` for a malformed name of a video.
+fn decode_track(row: &mut Row) -> DbResult<(String, Option<IndexedTrack>)> {
+    let (name, selector): (String, String) = (row.take(0)?, row.take(1)?);
+    let position = format!("{name} {selector}");
+    let Some(video) = codec::listed_video(&name) else { return Ok((position, None)) };
+    let track = IndexedTrack {
+        video,
         selector: TrackSelector::from_name(&selector),
         language: LanguageTag::from_canonical(row.take::<String>(2)?),
         date: Timestamp::from_millis(row.take(3)?),
         digest: row.take(4)?,
-    })
+    };
+    Ok((position, Some(track)))
 }
 
 #[async_trait]
@@ -218,9 +224,10 @@ impl<D: Database> ArchiveIndex for SqlSearchIndex<D> {
 
     async fn candidates(&self, request: &CandidateRequest) -> Result<CandidatePage> {
         // From the first one: an offset does not count those that are left out.
-        let mut found = self.read_candidates(request, request.offset.saturating_add(request.limit)).await?;
+        let mut found =
+            read_candidates(&self.database, request, request.offset.saturating_add(request.limit)).await?;
         if found.iter().any(|row| row.is_left_out) {
-            found = self.read_candidates(request, u32::MAX).await?;
+            found = read_candidates(&self.database, request, u32::MAX).await?;
         }
         let left_out = found.iter().filter(|row| row.is_left_out).count() as u64;
         let (total, read) = found.first().map_or((0, 0), |row| (row.total, row.read));
@@ -236,8 +243,9 @@ impl<D: Database> ArchiveIndex for SqlSearchIndex<D> {
         let after = page.after.as_ref().map_or("", Cursor::as_str);
         let (video, selector) = after.split_once(' ').unwrap_or((after, ""));
         let row = values![video, selector, codec::one_more(&page)];
-        let items = self.database.find(LIST, &row, decode_track).await?;
-        Ok(Page::cut(items, &page, |last| format!("{} {}", last.video, last.selector)))
+        let found = self.database.find(LIST, &row, decode_track).await?;
+        let Page { items, next } = Page::cut(found, &page, |(position, _)| position.clone());
+        Ok(Page { items: items.into_iter().filter_map(|(_, track)| track).collect(), next })
     }
 
     async fn near_words(&self, word: &str) -> Result<Vec<VocabularyWord>> {

@@ -26,7 +26,7 @@ use crate::{
     sql::{Database, Row, Session, WriteTx, values},
     store::{
         self,
-        ledger::{buckets, expire_in_steps},
+        ledger::{buckets, expire_in_steps, log_unreadable_hold},
     },
 };
 
@@ -176,7 +176,7 @@ async fn load_overdue<S: Session>(db: &mut S, keys: &RowKeys<'_>) -> DbResult<Ve
             (expires_at, id) = (row.get(2)?, row.get::<&str>(0)?.to_owned());
             match hold(&mut row) {
                 Err(error) if error.is_damaged() => {
-                    tracing::error!(hold = %id, ?error, "overdue hold is unreadable");
+                    log_unreadable_hold(&id, &error);
                     missing += 1;
                 }
                 hold => holds.push(hold?),

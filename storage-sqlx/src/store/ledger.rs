@@ -1,7 +1,7 @@
 //! The lists of the ledger, and the expiry of holds, in either database.
 
 use transcript_core::{
-    Page, PageRequest, Result, Timestamp,
+    FailureLog, Page, PageRequest, Result, Timestamp,
     ids::WalletId,
     ledger::{
         Entry, Terms,
@@ -11,7 +11,7 @@ use transcript_core::{
 
 use crate::{
     codec::{self, number},
-    error::DbResult,
+    error::{DbError, DbResult},
     sql::{Database, Row, Session, Statement, WriteTx, sql, values},
 };
 
@@ -19,6 +19,14 @@ pub(crate) const ENTRIES: &str = "SELECT seq, at, bucket, cap, kind, amount, sho
     FROM ledger_entries WHERE wallet = $1 AND seq > $2 ORDER BY seq LIMIT $3";
 pub(crate) const RECENT_ENTRIES: &str = "SELECT seq, at, bucket, cap, kind, amount, shortfall, cause, memo
     FROM ledger_entries WHERE wallet = $1 AND seq < $2 ORDER BY seq DESC LIMIT $3";
+
+/// Logs an overdue hold that cannot be decoded. Each sweep reads it again.
+pub(crate) fn log_unreadable_hold(hold: &str, error: &DbError) {
+    static UNREADABLE: FailureLog = FailureLog::new();
+    if let Some(rows) = UNREADABLE.failed() {
+        tracing::error!(hold, ?error, rows, "overdue hold is unreadable");
+    }
+}
 
 /// Open holds with an amount that end after `$1`.
 macro_rules! holds_after {

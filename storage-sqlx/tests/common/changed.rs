@@ -229,4 +229,14 @@ pub(crate) async fn check_malformed_candidates_are_left_out(
     assert_eq!(candidates(0, 1).await, expected[..1]);
     assert_eq!(candidates(1, 1).await, expected[1..]);
     assert_eq!(candidates(2, 1).await, []);
+    for limit in [1, 9] {
+        let (mut page, mut listed) = (PageRequest { after: None, limit }, Vec::new());
+        loop {
+            let found = index.list(page).await.unwrap();
+            listed.extend(found.items.into_iter().map(|track| track.video));
+            let Some(next) = found.next else { break };
+            page = PageRequest { after: Some(next), limit };
+        }
+        assert_eq!(listed, expected);
+    }
 }

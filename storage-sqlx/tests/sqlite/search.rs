@@ -14,7 +14,10 @@ async fn malformed_candidates_are_left_out() {
     let (index, folder) = crate::search_index().await;
     let file = folder.path().join("search/index.db");
     crate::common::changed::check_malformed_candidates_are_left_out(&*index, async |videos| {
-        crate::opening::run(&file, &format!("UPDATE search_documents SET video = {videos}"));
+        let named = format!(
+            "UPDATE search_documents SET video = {videos}; UPDATE search_videos SET video = {videos}"
+        );
+        crate::opening::run(&file, &named);
     })
     .await;
 }

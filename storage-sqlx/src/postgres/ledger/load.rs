@@ -17,7 +17,10 @@ use crate::{
         text::{decode, encode, read},
     },
     sliding_window,
-    store::limits::{LOCK_WINDOWS, READ_COMMITTED},
+    store::{
+        ledger::log_unreadable_hold,
+        limits::{LOCK_WINDOWS, READ_COMMITTED},
+    },
 };
 
 /// Whether the key of a charge is live and its account has the expected version.
@@ -120,7 +123,7 @@ pub(in crate::postgres) async fn load(
         let needed = limit.saturating_add(i64::try_from(unreadable.len()).unwrap_or(i64::MAX));
         if needed <= holds_max {
             for (hold, error) in unreadable {
-                tracing::error!(hold, ?error, "overdue hold is unreadable");
+                log_unreadable_hold(&hold, &error);
             }
             return Ok(loaded);
         }

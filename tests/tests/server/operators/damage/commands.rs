@@ -240,6 +240,17 @@ async fn malformed_name_hides_no_other_video() -> Result<()> {
     Ok(())
 }
 
+/// An export without the withdrawal of a video would show it where it is imported.
+#[test]
+fn withdrawal_with_malformed_name_fails_export() -> Result<()> {
+    let (fixture, files) = (DamageFixture::new(StoredAs::File, &[SOUND])?, TempDir::new()?);
+    fixture.sqlite("INSERT INTO withdrawals (video, at) VALUES ('later/x', 0)")?;
+    let to = files.path().display().to_string();
+    let (_, error) = fixture.expect(&["archive", "export", "--all", "--to", &to], "", 1)?;
+    assert!(error.contains("1 videos cannot be listed"), "{error}");
+    Ok(())
+}
+
 /// The totals are one row, which can be lost like any other.
 #[test]
 fn stats_without_totals_fail() -> Result<()> {
