@@ -24,7 +24,7 @@ pub(super) fn read_page(url: &PlatformUrl) -> Result<ParsedLink, LinkError> {
         "oembed" => wrapped_link(url.parameter(&["url"]), "the embedding interface"),
         "redirect" => wrapped_link(url.parameter(&["q"]), "a redirect"),
         "signin" | "supported_browsers" | "verify_age" | "verify_controversy" => {
-            wrapped_link(url.parameter(&["next", "next_url"]), "a page before another one")
+            wrapped_link(url.parameter(&["next", "next_url"]), "a page that names no target")
         }
         // "podcast" is the page of an episode in YouTube Music.
         "v" | "vi" | "e" | "w" | "embed" | "shorts" | "live" | "watch" | "video" | "podcast" => {

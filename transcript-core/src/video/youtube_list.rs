@@ -100,7 +100,7 @@ pub(super) fn read_page(url: &PlatformUrl) -> Result<ParsedList, LinkError> {
         "attribution_link" => Some(url.parameter(&["u"])),
         "redirect" => Some(url.parameter(&["q"])),
         "oembed" => Some(url.parameter(&["url"])),
-        "signin" => Some(url.parameter(&["next"])),
+        "signin" | "supported_browsers" => Some(url.parameter(&["next", "next_url"])),
         _ => None,
     };
     if let Some(inner) = wrapped {

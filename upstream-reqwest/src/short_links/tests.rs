@@ -161,6 +161,12 @@ fn wall_or_error_is_not_a_property_of_link() {
             "https://www.instagram.com/accounts/login/?next=%2Fshare%2FBARSSL4rTu",
             Throttled(None),
         ),
+        (
+            INSTAGRAM,
+            302,
+            "https://www.instagram.com/accounts/login/?next=https%3A%2F%2Fother.example%2F",
+            Throttled(None),
+        ),
         (INSTAGRAM, 302, "https://www.instagram.com/", Throttled(None)),
         (INSTAGRAM, 302, "https://www.instagram.com/challenge/?next=%2F", BotCheck),
         (INSTAGRAM, 401, "", Throttled(None)),

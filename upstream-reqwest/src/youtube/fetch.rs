@@ -180,7 +180,7 @@ impl<'a> YouTubeFetch<'a> {
         tracks: &YouTubeTrackList,
     ) -> Result<SupplyOutput, YouTubeFailure> {
         match tracks.choose(&self.request.selector) {
-            None => Err(tracks.no_choice()),
+            None => Err(tracks.no_choice(&self.request.selector)),
             Some(choice) if choice.gated => Err(YouTubeFailure::Gated),
             Some(choice) => self.supplied(client, details, tracks, choice).await,
         }

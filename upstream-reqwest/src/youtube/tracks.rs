@@ -125,11 +125,18 @@ impl YouTubeTrackList {
     }
 
     /// Why there is no choice for a selector.
-    pub(super) fn no_choice(&self) -> YouTubeFailure {
-        if self.is_partial { unknown_format() } else { YouTubeFailure::NoLanguage(self.infos()) }
+    pub(super) fn no_choice(&self, selector: &TrackSelector) -> YouTubeFailure {
+        let tracks: Vec<_> =
+            self.infos().into_iter().filter(|track| track.kind != TrackKind::Translated).collect();
+        match selector.language() {
+            _ if self.is_partial => unknown_format(),
+            // A machine translation is never the default.
+            None if tracks.is_empty() => YouTubeFailure::NoCaptions,
+            _ => YouTubeFailure::NoLanguage(tracks),
+        }
     }
 
-    /// All original tracks.
+    /// All listed tracks.
     pub(super) fn infos(&self) -> Vec<TrackInfo> {
         self.tracks.iter().map(|track| track.info.clone()).collect()
     }
@@ -148,7 +155,7 @@ impl YouTubeTrackList {
     /// may be a better choice than a translation, and than a default that is not in the spoken language.
     pub(super) fn choose(&self, selector: &TrackSelector) -> Option<TrackChoice> {
         let is_best = |choice: &TrackChoice| match selector.language() {
-            Some(_) => choice.translate_to.is_none(),
+            Some(_) => choice.info.kind != TrackKind::Translated,
             None => choice.info.original,
         };
         self.choose_among(&self.tracks, selector).filter(|choice| !self.is_partial || is_best(choice))
@@ -289,11 +296,13 @@ fn spoken_language(list: &Value, tracks: &[YouTubeTrack]) -> Option<LanguageTag>
 
 /// Marks the recognised speech of audio that a machine dubbed: its words are those of a machine translation.
 fn mark_machine_dubs(list: &Value, tracks: &mut [YouTubeTrack]) {
-    let audio_tracks = items(list, "audioTracks", TRACKS_MAX);
-    let dubs: Vec<_> =
-        audio_tracks.filter(|audio| has_suffix(audio, MACHINE_DUB)).filter_map(audio_language).collect();
+    let (dubs, others): (Vec<_>, Vec<_>) =
+        items(list, "audioTracks", TRACKS_MAX).partition(|audio| has_suffix(audio, MACHINE_DUB));
+    let is_in = |audio_tracks: &[&Value], language: &LanguageTag| {
+        audio_tracks.iter().filter_map(|audio| audio_language(audio)).any(|other| other.matches(language))
+    };
     for info in tracks.iter_mut().map(|track| &mut track.info) {
-        let is_of_dub = || dubs.iter().any(|dub| dub.matches(&info.language));
+        let is_of_dub = || is_in(&dubs, &info.language) && !is_in(&others, &info.language);
         if info.kind == TrackKind::Generated && !info.original && is_of_dub() {
             info.kind = TrackKind::Translated;
         }

@@ -25,6 +25,9 @@ const UNPLAYABLE: i64 = -100;
 /// yt-dlp's preference for formats with the original audio.
 const ORIGINAL: i64 = 10;
 
+/// Part of the URL of audio that a machine dubbed.
+const MACHINE_DUB: &str = "acont%3Ddubbed-auto";
+
 /// Headers that are copied: those of a browser, and none that identify or authorize.
 const HEADERS: [&str; 6] = ["accept", "accept-language", "origin", "referer", "sec-fetch-mode", "user-agent"];
 
@@ -54,6 +57,13 @@ pub(super) fn original_language(formats: &Value) -> Option<LanguageTag> {
     let mut forms = formats.as_array().into_iter().flatten().take(FORMS_MAX);
     let original = forms.find(|form| field(form, "language_preference").as_i64() == Some(ORIGINAL))?;
     LanguageTag::parse(field(original, "language").as_str()?).ok()
+}
+
+/// The languages of the audio that a machine dubbed: YouTube's URLs of such audio say so.
+pub(super) fn machine_dubs(formats: &Value) -> Vec<LanguageTag> {
+    let forms = formats.as_array().into_iter().flatten().take(FORMS_MAX);
+    let dubs = forms.filter(|form| field(form, "url").as_str().is_some_and(|url| url.contains(MACHINE_DUB)));
+    dubs.filter_map(|form| LanguageTag::parse(field(form, "language").as_str()?).ok()).collect()
 }
 
 /// Sort key of a format.

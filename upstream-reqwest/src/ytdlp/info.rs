@@ -5,7 +5,7 @@ use std::{borrow::Cow, collections::BTreeMap};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use transcript_core::{
-    transcript::{LanguageTag, TrackInfo, VideoMetadata},
+    transcript::{LanguageTag, TrackInfo, TrackKind, VideoMetadata},
     video::{Platform, VideoId},
 };
 use url::Url;
@@ -133,6 +133,12 @@ impl YtDlpInfo {
                 *original = spoken.matches(language) && !is_of_dub;
             }
         }
+        // Recognised speech of a machine's dub has the words of a machine translation.
+        let dubs = audio::machine_dubs(&self.formats);
+        tracks.retain(|YtDlpTrack { info, .. }| {
+            let is_of_dub = || dubs.iter().any(|dub| dub.matches(&info.language));
+            info.kind != TrackKind::Generated || info.original || !is_of_dub()
+        });
         tracks
     }
 
@@ -262,6 +268,13 @@ mod tests {
         assert_eq!(originals(json!({"language": "es", "formats": formats})), ["en-GB", "en"]);
         assert_eq!(originals(json!({"language": "es"})), ["es"]);
         assert!(originals(json!({})).is_empty());
+        let dub = "https://r.googlevideo.com/videoplayback?xtags=acont%3Ddubbed-auto%3Alang%3Des-US";
+        let formats =
+            json!([{"language": "es-US", "url": dub}, {"language": "en", "language_preference": 10}]);
+        let info = json!({"id": "vb-tracks-0", "automatic_captions": automatic, "formats": formats});
+        let tracks = read(&info).tracks(Platform::YouTube);
+        let languages: Vec<_> = tracks.iter().map(|track| track.info.language.as_str()).collect();
+        assert_eq!(languages, ["en"], "captions of a machine's dub are a translation");
     }
 
     #[test]

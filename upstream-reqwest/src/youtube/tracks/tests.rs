@@ -81,7 +81,7 @@ fn track_list_malformed_entry_leaves_default_open() {
             expect,
             "{entries} {selector:?}"
         );
-        assert_eq!(list.no_choice() == unknown_format(), list.is_partial, "{entries}");
+        assert_eq!(list.no_choice(&selector) == unknown_format(), list.is_partial, "{entries}");
     }
 }
 
@@ -167,6 +167,12 @@ fn speech_of_machine_dub_is_machine_translation() {
     assert_eq!(chosen_of_speech(&translation("en")), Some(dub));
     let french = ("ja".to_owned(), TrackKind::Translated, Some("fr".to_owned()));
     assert_eq!(chosen_of_speech(&translation("fr")), Some(french), "of what was spoken, not of the dub");
+    let YouTubeFailure::NoLanguage(others) = list.no_choice(&selector("de")) else {
+        panic!("other languages")
+    };
+    assert!(others.iter().all(|info| info.kind != TrackKind::Translated));
+    let dub = YouTubeTrackList { tracks: list.tracks[1..2].to_vec(), ..list.clone() };
+    assert_eq!(dub.no_choice(&TrackSelector::Default), YouTubeFailure::NoCaptions);
 }
 
 #[test]
