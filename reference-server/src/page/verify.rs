@@ -41,7 +41,9 @@ pub(crate) fn issued(
     })
 }
 
-/// Page without a key. Status and wait are those of the response; the form sends a new link, which leads to `next`.
+/// Page without a key. Status and wait are those of the response.
+///
+/// Its link leads to the form for a new link, and then to `next`.
 pub(crate) fn refused(
     context: &PageContext,
     (status, retry_after_s): (StatusCode, Option<u64>),

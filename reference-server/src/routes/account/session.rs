@@ -85,7 +85,7 @@ fn to_sign_in(context: &PageContext, method: &Method, uri: &Uri) -> Response {
             None => see_other(context, "sign-in"),
         };
     }
-    // After the way to a download, the visitor would still see the button that was used.
+    // A redirect to a download would leave the used button of the confirmation page on the screen.
     let path = match path {
         "account/export" => "account",
         "account/statement.csv" => "account/statement",

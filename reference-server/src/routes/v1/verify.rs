@@ -133,7 +133,7 @@ async fn redeem(
     }
 }
 
-/// The key, or why there is none, with the way to the page that the visitor wanted to see.
+/// The key, or why there is none, with a link to the page that the visitor wanted to see.
 fn answer(
     app: &AppState,
     context: &PageContext,

@@ -160,7 +160,7 @@ pub(crate) fn failed_fetch() -> Value {
     );
     let mut response = fault_with(std::iter::once(detail).chain(rate_limit()));
     let what = "An internal error, or an error of the platform. Nothing was charged, unless the detail is \
-                `still_working`: then it is charged when it is done.";
+                `still_working`: then the fetch is charged when it is done.";
     response["description"] = what.into();
     response
 }
