@@ -87,10 +87,10 @@ impl Endpoint {
 pub(crate) static ENDPOINTS: &[Endpoint] = &[
     endpoint(GET, TRANSCRIPT_PATH, |_| get(transcript::look_up))
         .for_origins(Any)
-        .with_operation(transcript::operation),
+        .with_operation(transcript::document::operation),
     endpoint(&Method::HEAD, TRANSCRIPT_PATH, |_| head(transcript::look_up))
         .for_origins(Any)
-        .with_operation(transcript::head_operation),
+        .with_operation(transcript::document::head_operation),
     endpoint(GET, "/api/search", |_| get(search::search))
         .for_origins(Listed)
         .with_operation(search::operation),
