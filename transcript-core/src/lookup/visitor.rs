@@ -5,8 +5,6 @@
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
-use tokio::sync::OnceCell;
-
 use super::{
     AttributionTag, Availability, ChallengeProvider, FailureReason, Lookup, LookupRequest, LookupResponse,
     ReferenceError, VideoReference,
@@ -278,8 +276,7 @@ impl AdmittedVisitor {
         let (task_lookup, target) = (lookup.clone(), link.clone());
         let work = async move {
             let caller = Ok(LookupPrincipal::Visitor(visitor));
-            let tracks = OnceCell::new();
-            let flow = LookupFlow { request: &request, caller: &caller, may_fetch: true, deadline, tracks };
+            let flow = LookupFlow { deadline, ..task_lookup.flow(&request, &caller, true) };
             task_lookup.resolve_and_find(&flow, target).await
         };
         match lookup.transcripts.task(work).await {

@@ -73,16 +73,11 @@ fn target(platform: Platform, location: &Url) -> Result<RedirectStep, ShortLinkF
         Err(error) => match error.problem() {
             LinkErrorKind::UnsafeAuthority => Ok(RedirectStep::NotAVideo(unsafe_url_message(platform))),
             LinkErrorKind::NotAVideo => other_page(platform, url, error.message().to_owned()),
-            // The login wall may name a page that is no link to a video.
-            _ if url.path().starts_with("/accounts/")
-                && url.host_str().and_then(login_wall_platform) == Some(Platform::Instagram) =>
-            {
-                other_page(platform, url, error.message().to_owned())
-            }
             LinkErrorKind::MalformedId => {
                 other_page(platform, url, format!("this {name} short link does not lead to a video: {error}"))
             }
-            _ => Ok(RedirectStep::NotAVideo(other_site_message(platform, url))),
+            // A login wall may name a page of another site.
+            _ => other_page(platform, url, other_site_message(platform, url)),
         },
     }
 }
